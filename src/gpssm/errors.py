@@ -1,0 +1,27 @@
+"""Every error that gpssm raises on purpose.
+
+A message says what was given, what was expected and what to do. All of them are
+`ValueError`s too, so that code which knows nothing of gpssm can still catch them.
+"""
+
+
+class GpssmError(ValueError):
+    """Base class of all errors that gpssm raises on purpose."""
+
+
+class DataError(GpssmError):
+    """Something is wrong with a file, an array or a data set."""
+
+
+class ConfigError(GpssmError):
+    """A setting, or a combination of settings, makes no sense."""
+
+
+class ModelFileError(GpssmError):
+    """A saved model cannot be read: truncated, foreign or of another version."""
+
+
+def expected(field: str, given: object, wanted: str, remedy: str = "") -> str:
+    """One sentence that names the field, what was given, what was expected and what to do."""
+    message = f"{field}: got {given}, expected {wanted}."
+    return f"{message} {remedy}" if remedy else message

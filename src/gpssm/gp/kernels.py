@@ -1,0 +1,218 @@
+"""Covariance functions.
+
+Points are columns: `z` is [inputs, M] and `x` is [inputs, N], so that the many particles lie
+along the last axis. A kernel has `groups` sets of hyper-parameters: one that all outputs of a GP
+share, or one for each output. Its matrices are therefore [groups, M, N].
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .positive import positive, raw_positive
+
+Profile = Literal["rbf", "matern12", "matern32", "matern52"]
+FeatureMap = Callable[[Float[Array, "inputs n"]], Float[Array, "groups features n"]]
+
+
+class AbstractKernel(eqx.Module):
+    """A positive-definite function of two points."""
+
+    @abstractmethod
+    def matrix(
+        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
+    ) -> Float[Array, "groups m n"]:
+        """k(z, x) for every pair of columns."""
+
+    @abstractmethod
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        """k(x, x) for every column."""
+
+    @abstractmethod
+    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+        """Random features φ with E[φ_r(x) φ_r(x')] = k(x, x') / count for each of them."""
+
+
+# ρ(s) of the scaled squared distance s = Σ (z − x)² / ℓ², and the degrees of freedom of the
+# Student-t law of the kernel's spectral density (infinitely many: a Gaussian).
+_TINY = 1e-12  # keeps the square root differentiable where two points coincide
+
+
+def _rbf(s: Array) -> Array:
+    return jnp.exp(-0.5 * s)
+
+
+def _matern12(s: Array) -> Array:
+    return jnp.exp(-jnp.sqrt(s + _TINY))
+
+
+def _matern32(s: Array) -> Array:
+    r = jnp.sqrt(3.0 * s + _TINY)
+    return (1.0 + r) * jnp.exp(-r)
+
+
+def _matern52(s: Array) -> Array:
+    r = jnp.sqrt(5.0 * s + _TINY)
+    return (1.0 + r + r * r / 3.0) * jnp.exp(-r)
+
+
+_PROFILES: dict[str, tuple[Callable[[Array], Array], float | None]] = {
+    "rbf": (_rbf, None),
+    "matern12": (_matern12, 1.0),
+    "matern32": (_matern32, 3.0),
+    "matern52": (_matern52, 5.0),
+}
+
+
+class Stationary(AbstractKernel):
+    """σ² ρ(Σ_i (z_i − x_i)² / ℓ_i²): RBF and Matérn kernels with a length scale per input."""
+
+    raw_variance: Float[Array, " groups"]
+    raw_lengthscales: Float[Array, "groups inputs"]
+    profile: Profile = eqx.field(static=True)
+
+    @property
+    def variance(self) -> Float[Array, " groups"]:
+        """σ²."""
+        return positive(self.raw_variance)
+
+    @property
+    def lengthscales(self) -> Float[Array, "groups inputs"]:
+        """ℓ."""
+        return positive(self.raw_lengthscales)
+
+    def matrix(
+        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
+    ) -> Float[Array, "groups m n"]:
+        """σ² ρ(s), with s from differences: exact where z and x are close, also in float32."""
+        z = z / self.lengthscales[..., None]
+        x = x / self.lengthscales[..., None]
+        # A sum over the few inputs fuses into one loop; |z|² − 2zx + |x|² would cancel.
+        s = sum(
+            jnp.square(z[:, i, :, None] - x[:, i, None, :]) for i in range(z.shape[1])
+        )
+        return self.variance[:, None, None] * _PROFILES[self.profile][0](s)
+
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        """σ²."""
+        return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], x.shape[1]))
+
+    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+        """√(2σ²/R) cos(ωᵀx + b), with ω from the spectral density and b uniform."""
+        key_normal, key_chi, key_phase = jax.random.split(key, 3)
+        groups, inputs = self.raw_lengthscales.shape
+        omega = jax.random.normal(key_normal, (groups, count, inputs), dtype)
+        freedom = _PROFILES[self.profile][1]
+        if freedom is not None:  # Student-t = normal / √(χ²/ν)
+            chi = 2.0 * jax.random.gamma(key_chi, freedom / 2.0, (groups, count, 1), dtype)
+            omega = omega / jnp.sqrt(chi / freedom)
+        omega = omega / self.lengthscales[:, None, :]
+        phase = jax.random.uniform(key_phase, (groups, count, 1), dtype, 0.0, 2.0 * jnp.pi)
+        scale = jnp.sqrt(2.0 * self.variance / count)[:, None, None]
+        return lambda x: scale * jnp.cos(omega @ x + phase)
+
+
+class Linear(AbstractKernel):
+    """Σ_i σ_i² z_i x_i: functions that are linear in the input, with a variance per input."""
+
+    raw_variances: Float[Array, "groups inputs"]
+
+    @property
+    def variances(self) -> Float[Array, "groups inputs"]:
+        """σ_i²."""
+        return positive(self.raw_variances)
+
+    def matrix(
+        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
+    ) -> Float[Array, "groups m n"]:
+        """Zᵀ diag(σ²) X."""
+        return jnp.einsum("gi,im,in->gmn", self.variances, z, x)
+
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        """Σ σ_i² x_i²."""
+        return self.variances @ jnp.square(x)
+
+    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+        """wᵀx / √R with w ~ N(0, diag(σ²))."""
+        groups, inputs = self.raw_variances.shape
+        weights = jax.random.normal(key, (groups, count, inputs), dtype)
+        weights = weights * jnp.sqrt(self.variances / count)[:, None, :]
+        return lambda x: weights @ x
+
+
+class Sum(AbstractKernel):
+    """k₁ + k₂."""
+
+    first: AbstractKernel
+    second: AbstractKernel
+
+    def matrix(
+        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
+    ) -> Float[Array, "groups m n"]:
+        """k₁(z, x) + k₂(z, x)."""
+        return self.first.matrix(z, x) + self.second.matrix(z, x)
+
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        """k₁(x, x) + k₂(x, x)."""
+        return self.first.diagonal(x) + self.second.diagonal(x)
+
+    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+        """One Gaussian sign mixes the two: E[(φ₁ + ζφ₂)(φ₁ + ζφ₂)'] = (k₁ + k₂)/R, ζ = ±1."""
+        key_first, key_second, key_sign = jax.random.split(key, 3)
+        first = self.first.features(key_first, count, dtype)
+        second = self.second.features(key_second, count, dtype)
+        sign = jax.random.rademacher(key_sign, (count, 1), dtype)
+        return lambda x: first(x) + sign * second(x)
+
+
+class Product(AbstractKernel):
+    """k₁ · k₂."""
+
+    first: AbstractKernel
+    second: AbstractKernel
+
+    def matrix(
+        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
+    ) -> Float[Array, "groups m n"]:
+        """k₁(z, x) k₂(z, x)."""
+        return self.first.matrix(z, x) * self.second.matrix(z, x)
+
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        """k₁(x, x) k₂(x, x)."""
+        return self.first.diagonal(x) * self.second.diagonal(x)
+
+    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+        """√R φ₁ φ₂: the two draws are independent, so their covariances multiply."""
+        key_first, key_second = jax.random.split(key)
+        first = self.first.features(key_first, count, dtype)
+        second = self.second.features(key_second, count, dtype)
+        return lambda x: count**0.5 * first(x) * second(x)
+
+
+def make_kernel(
+    name: str, inputs: int, groups: int = 1, variance: float = 1.0, lengthscale: float = 1.0
+) -> AbstractKernel:
+    """A kernel from its name: `rbf`, `matern12|32|52`, `linear`, sums `a+b`, products `a*b`."""
+    for sign, combine in (("+", Sum), ("*", Product)):
+        left, found, right = name.partition(sign)
+        if found:
+            return combine(
+                make_kernel(left, inputs, groups, variance, lengthscale),
+                make_kernel(right, inputs, groups, variance, lengthscale),
+            )
+    name = name.strip().lower()
+    if name == "linear":
+        return Linear(raw_positive(jnp.full((groups, inputs), variance)))
+    if name in _PROFILES:
+        return Stationary(
+            raw_positive(jnp.full((groups,), variance)),
+            raw_positive(jnp.full((groups, inputs), lengthscale)),
+            name,  # type: ignore[arg-type]
+        )
+    known = ", ".join([*_PROFILES, "linear"])
+    raise ValueError(f"kernel: got {name!r}, expected one of {known}, or a sum or product of them.")

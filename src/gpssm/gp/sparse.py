@@ -1,0 +1,203 @@
+"""A sparse GP: M inducing inputs z, inducing values u with q(u) = N(m, S).
+
+Everything that depends on z alone is computed once per gradient step by `factorise`, in float64.
+What the time loop then needs of x is a = Lz⁻¹ k(z, x), a product and not a solve.
+
+    whitened (u = Lz v, q(v) = N(m, S)):   E f = aᵀ m          Var f = k(x,x) − aᵀa + aᵀ S a
+    in u-space (q(u) = N(m, S)):           E f = bᵀ m          Var f = k(x,x) − aᵀa + bᵀ S b
+                                           with b = Lz⁻ᵀ a, so E f = aᵀ (Lz⁻¹ m)
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .kernels import AbstractKernel
+from .positive import positive, raw_positive
+
+Covariance = Literal["diagonal", "full", "delta"]
+
+# Jitter on the diagonal of Kzz, relative to its mean. In float32 the product with Lz⁻¹ amplifies
+# rounding by the condition number of Lz, hence the larger start.
+FIRST_JITTER = {"float64": 1e-8, "float32": 1e-5}
+_LAST_JITTER = 1e-1
+
+
+class InducingPosterior(eqx.Module):
+    """q(u) = N(m, S) for each output, with S diagonal, full (Cholesky) or zero (delta)."""
+
+    mean: Float[Array, "outputs m"]
+    raw_scale: Float[Array, "outputs m"] | Float[Array, "outputs m m"] | None
+    whitened: bool = eqx.field(static=True)
+    covariance: Covariance = eqx.field(static=True)
+
+    @property
+    def std(self) -> Float[Array, "outputs m"]:
+        """√diag(S) of a diagonal S."""
+        assert self.covariance == "diagonal"
+        return positive(self.raw_scale)
+
+    @property
+    def root(self) -> Float[Array, "outputs m m"]:
+        """The Cholesky factor of a full S: a free lower triangle with a positive diagonal."""
+        assert self.covariance == "full"
+        lower = jnp.tril(self.raw_scale, -1)
+        diagonal = positive(jnp.diagonal(self.raw_scale, axis1=-2, axis2=-1))
+        return lower + diagonal[..., None] * jnp.eye(lower.shape[-1], dtype=lower.dtype)
+
+
+def make_inducing_posterior(
+    mean: Float[Array, "outputs m"], std: float, covariance: Covariance, whitened: bool
+) -> InducingPosterior:
+    """q(u) with the given mean and the same standard deviation everywhere."""
+    outputs, m = mean.shape
+    raw: Array | None = None
+    if covariance == "diagonal":
+        raw = raw_positive(jnp.full((outputs, m), std))
+    elif covariance == "full":
+        raw = jnp.tile(raw_positive(std) * jnp.eye(m), (outputs, 1, 1))
+    return InducingPosterior(mean, raw, whitened, covariance)
+
+
+class SparseGP(eqx.Module):
+    """The parameters of a sparse GP with independent outputs."""
+
+    kernel: AbstractKernel
+    inducing_inputs: Float[Array, "m inputs"]
+    posterior: InducingPosterior
+
+
+class Factor(eqx.Module):
+    """What the time loop needs of a sparse GP, factored once and cast to the rollout's dtype.
+
+    In the coordinates of a = Lz⁻¹ k(z, x) the mean of q(u) is `mean`. Its covariance enters as
+    `std` on b (in u-space) or on a (whitened), or as `root` on a.
+    """
+
+    kernel: AbstractKernel
+    z: Float[Array, "inputs m"]
+    Lz_inverse: Float[Array, "groups m m"]
+    mean: Float[Array, "outputs m"]
+    std: Float[Array, "outputs m"] | None
+    root: Float[Array, "outputs m m"] | None
+    whitened: bool = eqx.field(static=True)
+
+
+def cholesky(K: Float[Array, "groups m m"], first_jitter: float) -> Float[Array, "groups m m"]:
+    """Lz with Lz Lzᵀ = K + jitter: the smallest jitter of 1, 10, 100, … that succeeds."""
+    scale = jnp.mean(jnp.diagonal(K, axis1=-2, axis2=-1))
+    eye = jnp.eye(K.shape[-1], dtype=K.dtype)
+
+    def failed(jitter: Array) -> Array:
+        L = jnp.linalg.cholesky(jax.lax.stop_gradient(K + jitter * scale * eye))
+        return ~jnp.all(jnp.isfinite(L)) & (jitter < _LAST_JITTER)
+
+    start = jnp.asarray(first_jitter, K.dtype)
+    jitter = jax.lax.while_loop(failed, lambda jitter: 10.0 * jitter, start)
+    return jnp.linalg.cholesky(K + jitter * scale * eye)
+
+
+def inducing_cholesky(gp: SparseGP, dtype: jnp.dtype) -> Float[Array, "groups m m"]:
+    """Lz, the Cholesky factor of k(z, z), sound for a rollout in `dtype`."""
+    z = gp.inducing_inputs.T
+    return cholesky(gp.kernel.matrix(z, z), FIRST_JITTER[jnp.dtype(dtype).name])
+
+
+def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: jnp.dtype) -> Factor:
+    """Everything about z and q(u), in the precision of the parameters, then cast to `dtype`."""
+    q = gp.posterior
+    identity = jnp.broadcast_to(jnp.eye(Lz.shape[-1], dtype=Lz.dtype), Lz.shape)
+    Lz_inverse = jax.scipy.linalg.solve_triangular(Lz, identity, lower=True)
+    std = q.std if q.covariance == "diagonal" else None
+    root = q.root if q.covariance == "full" else None
+    mean = q.mean
+    if not q.whitened:
+        mean = (Lz_inverse @ mean[..., None])[..., 0]
+        root = None if root is None else Lz_inverse @ root
+    factor = Factor(gp.kernel, gp.inducing_inputs.T, Lz_inverse, mean, std, root, q.whitened)
+    return jax.tree.map(lambda leaf: leaf.astype(dtype), factor)
+
+
+def whitened_features(
+    factor: Factor, x: Float[Array, "inputs n"]
+) -> Float[Array, "groups m n"]:
+    """a = Lz⁻¹ k(z, x)."""
+    return factor.Lz_inverse @ factor.kernel.matrix(factor.z, x)
+
+
+def weigh(
+    weights: Float[Array, "outputs m"], features: Float[Array, "groups m n"]
+) -> Float[Array, "outputs n"]:
+    """Σ_m weights[d, m] features[g, m, n], with g = d, or the one group that all outputs share."""
+    if features.shape[0] == 1:
+        return weights @ features[0]
+    return jnp.einsum("dm,dmn->dn", weights, features)
+
+
+def prior_variance(
+    factor: Factor, a: Float[Array, "groups m n"], x: Float[Array, "inputs n"]
+) -> Float[Array, "groups n"]:
+    """Var(f(x) given u) = k(x,x) − aᵀa, kept above zero against rounding."""
+    total = factor.kernel.diagonal(x)
+    explained = jnp.sum(jnp.square(a), axis=1)
+    return jnp.maximum(total - explained, jnp.finfo(a.dtype).eps * total)
+
+
+def inducing_variance(factor: Factor, a: Float[Array, "groups m n"]) -> Array | float:
+    """What S adds to the variance of f(x): aᵀ S a, or bᵀ S b in u-space."""
+    if factor.root is not None:
+        return jnp.sum(jnp.square(jnp.swapaxes(factor.root, -1, -2) @ a), axis=1)
+    if factor.std is not None:
+        b = a if factor.whitened else jnp.swapaxes(factor.Lz_inverse, -1, -2) @ a
+        return weigh(jnp.square(factor.std), jnp.square(b))
+    return 0.0
+
+
+def conditional(
+    factor: Factor, x: Float[Array, "inputs n"]
+) -> tuple[Float[Array, "outputs n"], Float[Array, "outputs n"]]:
+    """Mean and variance of f(x) with u integrated out over q(u)."""
+    a = whitened_features(factor, x)
+    variance = prior_variance(factor, a, x) + inducing_variance(factor, a)
+    mean = weigh(factor.mean, a)
+    return mean, jnp.broadcast_to(variance, mean.shape)
+
+
+def sample_inducing(
+    key: PRNGKeyArray, factor: Factor, count: int
+) -> Float[Array, "outputs m count"]:
+    """Draws of u ~ q(u), in whitened coordinates: f(x) given u has the mean aᵀ v."""
+    outputs, m = factor.mean.shape
+    mean = factor.mean[..., None]
+    if factor.std is None and factor.root is None:
+        return jnp.broadcast_to(mean, (outputs, m, count))
+    noise = jax.random.normal(key, (outputs, m, count), factor.mean.dtype)
+    if factor.root is not None:
+        return mean + factor.root @ noise
+    spread = factor.std[..., None] * noise
+    return mean + (spread if factor.whitened else factor.Lz_inverse @ spread)
+
+
+def kl_divergence(gp: SparseGP, Lz: Float[Array, "groups m m"]) -> Float[Array, ""]:
+    """KL(q(u)‖p(u)), summed over the outputs; for a delta q(u), −log p(u)."""
+    q = gp.posterior
+    if q.whitened:  # the prior of v is N(0, I)
+        Lz = jnp.eye(Lz.shape[-1], dtype=Lz.dtype)[None]
+    outputs, m = q.mean.shape
+    Lz = jnp.broadcast_to(Lz, (outputs, m, m))
+
+    def mahalanobis(columns: Float[Array, "outputs m k"]) -> Float[Array, ""]:
+        return jnp.sum(jnp.square(jax.scipy.linalg.solve_triangular(Lz, columns, lower=True)))
+
+    def log_determinant(L: Float[Array, "outputs m m"]) -> Float[Array, ""]:
+        return 2.0 * jnp.sum(jnp.log(jnp.diagonal(L, axis1=-2, axis2=-1)))
+
+    distance, log_prior = mahalanobis(q.mean[..., None]), log_determinant(Lz)
+    if q.covariance == "delta":
+        return 0.5 * (distance + log_prior + outputs * m * jnp.log(2.0 * jnp.pi))
+    root = q.root if q.covariance == "full" else q.std[..., None] * jnp.eye(m, dtype=Lz.dtype)
+    trace, log_posterior = mahalanobis(root), log_determinant(root)
+    return 0.5 * (distance + trace - outputs * m + log_prior - log_posterior)

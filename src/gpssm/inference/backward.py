@@ -1,0 +1,130 @@
+"""The backward pass: a second sparse GP f_b estimates the hidden components from the future.
+
+    h[t] = h[t+1] + f_b(h[t+1], y[t+1], y[t], u[t])        x̃[t] = (y[t], h[t])
+
+It begins at the end of a sequence from N(μ1, Σ1). With a `lag` it runs in windows that do not
+depend on each other, side by side: each begins `lag` steps ahead of the part that it delivers
+(or at the end of the sequence), so the depth is at most 2 · lag and not T.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from gpssm.gp import DrawState, Factor
+
+from .family import System
+from .sequences import Sequences, repeat_particles
+
+_LOG_2_PI_E = math.log(2.0 * math.pi * math.e)
+
+
+class BackwardPass(NamedTuple):
+    """h[1:T] for every particle, and Σt H[h[t] given h[t+1]] averaged over the particles."""
+
+    hidden: Float[Array, "time hidden n"]
+    entropy: Float[Array, ""]
+
+
+class WindowPlan(NamedTuple):
+    """Window w begins at `begins[w]`, runs `depth` steps back, and delivers `chunk` of them.
+
+    The last window begins at the end of the sequence and delivers all of its steps.
+    """
+
+    begins: np.ndarray
+    depth: int
+    chunk: int
+
+    @property
+    def count(self) -> int:
+        """Number of windows side by side."""
+        return len(self.begins)
+
+
+def plan_windows(length: int, lag: int | None) -> WindowPlan:
+    """As few windows as a depth of 2 · lag allows, all of the same depth: none idles."""
+    if lag is None or length <= 2 * lag:
+        return WindowPlan(np.array([length - 1]), length, length)
+    count = math.ceil((length - lag) / lag)
+    chunk = math.ceil((length - lag) / count)
+    begins = np.minimum((np.arange(count) + 1) * chunk + lag, length) - 1
+    return WindowPlan(begins, chunk + lag, chunk)
+
+
+def backward_pass(
+    key: PRNGKeyArray, system: System, factor: Factor, sequences: Sequences
+) -> BackwardPass:
+    """Runs f_b from the end to the start of every sequence."""
+    config, particles = system.config, system.config.particles
+    plan = plan_windows(sequences.length, config.lag)
+    key_draw, key_begin, key_noise = jax.random.split(key, 3)
+    draw = config.draw.start(key_draw, factor, sequences.batch * particles).tile(plan.count)
+    begin = _begin(key_begin, system, plan.count * sequences.batch * particles)
+    signals = _window_signals(sequences, plan, config.smoother_sees_next_output)
+    noise_dims = 1 if config.noise == "shared" else begin.shape[0]
+    noise_shape = (plan.depth - 1, noise_dims, begin.shape[1])
+    noise = jax.random.normal(key_noise, noise_shape, begin.dtype)
+
+    def step(h: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+        signal, eps = inputs
+        mean, variance = _f_b(system, factor, draw, h, signal)
+        h = h + mean + jnp.sqrt(variance) * eps
+        return h, (h, 0.5 * jnp.sum(_LOG_2_PI_E + jnp.log(variance), axis=0))
+
+    _, (rest, entropies) = jax.lax.scan(jax.checkpoint(step), begin, (signals, noise))
+    hidden = jnp.concatenate([begin[None], rest])
+    begin_entropy = 0.5 * jnp.sum(_LOG_2_PI_E + jnp.log(_begin_variance(system)))
+    entropies = jnp.concatenate([jnp.broadcast_to(begin_entropy, (1, begin.shape[1])), entropies])
+    delivered = _deliver(entropies[:, None], plan, sequences.length)
+    return BackwardPass(
+        _deliver(hidden, plan, sequences.length), jnp.sum(jnp.mean(delivered, axis=-1))
+    )
+
+
+def _f_b(
+    system: System, factor: Factor, draw: DrawState, h: Array, signal: Array
+) -> tuple[Array, Array]:
+    """Moments of f_b(h[t+1], y[t+1], y[t], u[t]); the variance of a pathwise draw is zero."""
+    x = jnp.concatenate([h, repeat_particles(signal, system.config.particles)])
+    mean, variance = system.config.draw.evaluate(factor, draw, x)
+    return mean, jnp.maximum(variance, jnp.finfo(variance.dtype).tiny)
+
+
+def _begin_variance(system: System) -> Float[Array, " hidden"]:
+    return system.model.initial.variance[system.model.dim_y :]
+
+
+def _begin(key: PRNGKeyArray, system: System, count: int) -> Float[Array, "hidden n"]:
+    """The hidden components of N(μ1, Σ1)."""
+    mean = system.model.initial.mean[system.model.dim_y :, None]
+    std = jnp.sqrt(_begin_variance(system))[:, None]
+    return mean + std * jax.random.normal(key, (mean.shape[0], count), mean.dtype)
+
+
+def _window_signals(
+    sequences: Sequences, plan: WindowPlan, sees_next_output: bool
+) -> Float[Array, "steps signals windows_batch"]:
+    """(y[t+1], y[t], u[t]) at the steps of every window, windows and batch along the last axis."""
+    t = plan.begins[None, :] - 1 - np.arange(plan.depth - 1)[:, None]
+    parts = [sequences.y[t], sequences.u[t]]
+    if sees_next_output:
+        parts.insert(0, sequences.y[t + 1])
+    signals = jnp.swapaxes(jnp.concatenate(parts, axis=2), 1, 2)
+    return signals.reshape(*signals.shape[:2], -1)
+
+
+def _deliver(values: Array, plan: WindowPlan, length: int) -> Array:
+    """[depth, D, windows · n] in the order of each window → [time, D, n]."""
+    depth, dim = values.shape[:2]
+    windows = values.reshape(depth, dim, plan.count, -1)
+    inner_steps = (plan.count - 1) * plan.chunk
+    last = windows[: length - inner_steps, :, -1][::-1]
+    # An inner window delivers its last `chunk` steps; time runs against the window.
+    inner = windows[depth - plan.chunk :, :, :-1][::-1] if plan.count > 1 else windows[:0, :, :0]
+    inner = jnp.moveaxis(inner, 2, 0).reshape(inner_steps, dim, last.shape[-1])
+    return jnp.concatenate([inner, last])

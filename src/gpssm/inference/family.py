@@ -1,0 +1,114 @@
+"""One variational family. PR-SSM, VCDT and the CBF-SSM variants are settings of it.
+
+    q(x[1] given y[1:t']) q(u_f) Π q(x[t+1] given x[t], f_t, target[t+1])
+    and, where the target is the smoothed pseudo-state, q(u_b) and the backward pass.
+"""
+
+from typing import Literal, Self
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from pydantic import Field, model_validator
+
+from gpssm.gp import FUNCTION_DRAWS, FunctionDraw, SparseGP, make_kernel
+from gpssm.gp.positive import positive
+from gpssm.model import StateSpaceModel
+from gpssm.settings import Settings
+
+from .recognition import Recognition
+
+
+class Model(Settings):
+    """What to fit: the state-space model, the variational family, and where training starts.
+
+    Initial values are in normalised units, in which every channel has unit variance.
+    """
+
+    name: str = "custom"
+    dim_x: int = Field(4, ge=1, description="number of states, outputs included")
+    # The family
+    target: Literal["none", "observation", "smoother"] = "smoother"
+    function_draw: Literal["independent", "trajectory", "mean", "delta", "pathwise"] = "independent"
+    k: float = Field(50.0, ge=1, description="soft conditioning: 1 is Kalman, inf is none")
+    recognition: Literal["output", "mlp", "conv", "gru", "smoother"] = "smoother"
+    warmup: int = Field(16, ge=1, description="outputs that the recognition sees, t'")
+    lag: int | None = Field(16, ge=1, description="window of the backward pass; None: all of it")
+    smoother_sees_next_output: bool = True
+    inflate_noise: bool = Field(False, description="conditioning as in the authors' code")
+    noise: Literal["independent", "shared"] = Field(
+        "independent", description="`shared`: one draw for all state dimensions of a particle"
+    )
+    particles: int = Field(50, ge=1)
+    # The Gaussian processes
+    kernel: str = "rbf"
+    kernel_per_output: bool = False
+    inducing_points: int = Field(20, ge=1)
+    inducing_inputs: Literal["kmeans", "uniform"] = "uniform"
+    covariance: Literal["diagonal", "full", "delta"] = "diagonal"
+    whitened: bool = False
+    # Where training starts
+    kernel_variance: float = Field(0.25, gt=0)
+    lengthscale: float = Field(2.0, gt=0)
+    inducing_range: float = Field(2.0, gt=0, description="of uniform inducing inputs")
+    inducing_mean: float = Field(0.0025, ge=0)
+    inducing_std: float = Field(0.01, gt=0)
+    process_variance: float = Field(4e-6, gt=0)
+    output_variance: float = Field(1.0, gt=0)
+    informative_initial_state: bool = Field(False, description="let KL(q(x1)‖p(x1)) count")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        make_kernel(self.kernel, inputs=1)
+        if self.recognition == "smoother" and self.target != "smoother":
+            raise ValueError(
+                f"recognition: got 'smoother' with target {self.target!r}, which has no backward "
+                "pass. Use recognition='mlp', or target='smoother'."
+            )
+        if self.recognition == "smoother" and self.informative_initial_state:
+            raise ValueError(
+                "informative_initial_state: got True with recognition='smoother', whose x[1] is "
+                "not Gaussian. Use one of 'output', 'mlp', 'conv', 'gru'."
+            )
+        if (self.function_draw == "delta") != (self.covariance == "delta"):
+            if self.function_draw == "delta":
+                raise ValueError(
+                    f"covariance: got {self.covariance!r} with function_draw='delta', whose q(u) "
+                    "is a point. Use covariance='delta', or function_draw='mean'."
+                )
+        return self
+
+    @property
+    def draw(self) -> FunctionDraw:
+        """The way in which f is drawn along a trajectory."""
+        return FUNCTION_DRAWS[self.function_draw]
+
+    def hidden(self, dim_y: int) -> int:
+        """Number of states that the backward pass estimates."""
+        return self.dim_x - dim_y if self.target == "smoother" else 0
+
+
+class Posterior(eqx.Module):
+    """The parameters of q beyond those of the model and of q(u_f)."""
+
+    recognition: Recognition | None
+    smoother: SparseGP | None
+    raw_hidden_noise: Float[Array, " hidden"]
+
+    @property
+    def hidden_noise(self) -> Float[Array, " hidden"]:
+        """r for the hidden components: how far the smoothed pseudo-state is trusted."""
+        return positive(self.raw_hidden_noise)
+
+
+class System(eqx.Module):
+    """A model and its posterior: all that is learned, with the settings that shaped it."""
+
+    model: StateSpaceModel
+    posterior: Posterior
+    config: Model = eqx.field(static=True)
+
+    @property
+    def target_noise(self) -> Float[Array, " states"]:
+        """r of the conditioning step: Σy for the outputs, free for the hidden components."""
+        return jnp.concatenate([self.model.emission.noise, self.posterior.hidden_noise])

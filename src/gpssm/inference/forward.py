@@ -1,0 +1,100 @@
+"""The forward pass: the model's prediction, conditioned at every step on a target."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from gpssm.gp import Factor
+from gpssm.model import gaussian_kl
+from gpssm.model.transition import predict_state, transition_inputs
+
+from .conditioning import soft_condition
+from .family import System
+from .sequences import Sequences, repeat_particles
+
+
+class ForwardPass(NamedTuple):
+    """x[1:T] for every particle, and Σt KL(q(x[t+1])‖p(x[t+1])) averaged over the particles."""
+
+    x: Float[Array, "time states n"]
+    state_kl: Float[Array, ""]
+
+
+class Target(NamedTuple):
+    """What the forward pass conditions on: the outputs, and the smoothed hidden components."""
+
+    y: Float[Array, "time outputs batch"]
+    known: Bool[Array, "time outputs batch"]
+    hidden: Float[Array, "time hidden n"]
+    active: Bool[Array, " time"]
+
+
+def make_target(
+    sequences: Sequences, hidden: Float[Array, "time hidden n"], conditioned: int
+) -> Target:
+    """The first `conditioned` steps are conditioned on; the rest is open loop."""
+    active = jnp.arange(sequences.length) < conditioned
+    return Target(sequences.y, sequences.mask, hidden, active)
+
+
+def forward_pass(
+    key: PRNGKeyArray,
+    system: System,
+    factor: Factor,
+    x1: Float[Array, "states n"],
+    u: Float[Array, "time controls batch"],
+    target: Target | None,
+) -> ForwardPass:
+    """Runs the dynamics from x[1] to the end; without a target, open loop on the prior."""
+    config = system.config
+    key_draw, key_noise = jax.random.split(key)
+    draw = config.draw.start(key_draw, factor, x1.shape[1])
+    noise_dims = 1 if config.noise == "shared" else x1.shape[0]
+    noise = jax.random.normal(key_noise, (u.shape[0] - 1, noise_dims, x1.shape[1]), x1.dtype)
+    process_noise, target_noise = system.model.transition.noise, system.target_noise[:, None]
+
+    def step(x: Array, inputs: tuple[Array, Target | None, Array]) -> tuple[Array, tuple]:
+        u, goal, eps = inputs
+        # prediction: m⁻ = x + E f, v⁻ = Var f + Σx
+        seen = transition_inputs(x, repeat_particles(u, config.particles))
+        moments = config.draw.evaluate(factor, draw, seen)
+        prior = predict_state(process_noise, x, *moments)
+        # conditioning on the target x̃[t+1]
+        mean, variance = prior if goal is None else _condition(system, prior, goal, target_noise)
+        x = mean + jnp.sqrt(variance) * eps
+        kl = jnp.zeros((), x.dtype) if goal is None else _mean_kl(mean, variance, prior)
+        return x, (x, kl)
+
+    goals = None if target is None else jax.tree.map(lambda leaf: leaf[1:], target)
+    _, (rest, kl) = jax.lax.scan(jax.checkpoint(step), x1, (u[:-1], goals, noise))
+    return ForwardPass(jnp.concatenate([x1[None], rest]), jnp.sum(kl))
+
+
+def _condition(
+    system: System, prior: tuple[Array, Array], goal: Target, noise: Array
+) -> tuple[Array, Array]:
+    """Soft conditioning; with no backward pass only the observed components are corrected."""
+    particles, states = system.config.particles, prior[0].shape[0]
+    known = repeat_particles(goal.known & goal.active, particles)
+    hidden_known = jnp.broadcast_to(goal.active, goal.hidden.shape)
+    values = jnp.concatenate([repeat_particles(goal.y, particles), goal.hidden])
+    rows = values.shape[0]
+    mean, variance = soft_condition(
+        prior[0][:rows],
+        prior[1][:rows],
+        values,
+        noise,
+        jnp.concatenate([known, hidden_known]),
+        system.config.k,
+        system.config.inflate_noise,
+    )
+    if rows == states:
+        return mean, variance
+    return jnp.concatenate([mean, prior[0][rows:]]), jnp.concatenate([variance, prior[1][rows:]])
+
+
+def _mean_kl(mean: Array, variance: Array, prior: tuple[Array, Array]) -> Float[Array, ""]:
+    """KL(q(x[t+1])‖p(x[t+1])), summed over the states, averaged over the particles."""
+    return jnp.mean(jnp.sum(gaussian_kl(mean, variance, *prior), axis=0))

@@ -1,0 +1,114 @@
+"""Where training starts: a system of the right shape, with inducing inputs from the data."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.cluster.vq import kmeans2
+
+from gpssm.errors import ConfigError, expected
+from gpssm.gp import SparseGP, make_kernel
+from gpssm.gp.positive import raw_positive
+from gpssm.gp.sparse import make_inducing_posterior
+from gpssm.model import Emission, InitialState, StateSpaceModel, Transition
+
+from .family import Model, Posterior, System
+from .recognition import make_recognition
+from .sequences import Sequences
+
+
+def build(key: PRNGKeyArray, config: Model, examples: Sequences) -> System:
+    """A fresh system for data like the `examples`, which also place the inducing inputs."""
+    dim_u, dim_y = examples.u.shape[1], examples.y.shape[1]
+    if config.dim_x < dim_y:
+        raise ConfigError(
+            expected("dim_x", config.dim_x, f"at least the number of outputs, {dim_y}")
+        )
+    key_forward, key_backward, key_recognition = jax.random.split(key, 3)
+    forward_inputs, backward_inputs = lagged_embeddings(config, examples)
+    gp = _make_gp(key_forward, config, config.dim_x, forward_inputs)
+    hidden = config.hidden(dim_y)
+    smoother = _make_gp(key_backward, config, hidden, backward_inputs) if hidden else None
+    return System(_make_model(config, gp, dim_y), _make_posterior(
+        key_recognition, config, smoother, dim_u + dim_y, hidden
+    ), config)
+
+
+def _make_model(config: Model, gp: SparseGP, dim_y: int) -> StateSpaceModel:
+    return StateSpaceModel(
+        InitialState(
+            jnp.zeros(config.dim_x),
+            raw_positive(jnp.ones(config.dim_x)),
+            config.informative_initial_state,
+        ),
+        Transition(gp, raw_positive(jnp.full(config.dim_x, config.process_variance))),
+        Emission(raw_positive(jnp.full(dim_y, config.output_variance))),
+    )
+
+
+def _make_posterior(
+    key: PRNGKeyArray, config: Model, smoother: SparseGP | None, channels: int, hidden: int
+) -> Posterior:
+    recognition = None
+    # With nothing hidden there is no backward pass, and x̃[1] = y[1]: `output` without its noise
+    # would be a delta, so the fully observed smoother takes the same form as VCDT's `output`.
+    if config.recognition != "smoother":
+        recognition = make_recognition(
+            key, config.recognition, config.warmup, channels, config.dim_x
+        )
+    return Posterior(
+        recognition, smoother, raw_positive(jnp.full(hidden, config.output_variance))
+    )
+
+
+def _make_gp(
+    key: PRNGKeyArray, config: Model, outputs: int, samples: Float[np.ndarray, "points inputs"]
+) -> SparseGP:
+    key_inputs, key_mean = jax.random.split(key)
+    inputs, m = samples.shape[1], config.inducing_points
+    groups = outputs if config.kernel_per_output else 1
+    kernel = make_kernel(config.kernel, inputs, groups, config.kernel_variance, config.lengthscale)
+    if config.inducing_inputs == "kmeans":
+        z = jnp.asarray(_kmeans(key_inputs, samples, m))
+    else:
+        limit = config.inducing_range
+        z = jax.random.uniform(key_inputs, (m, inputs), minval=-limit, maxval=limit)
+    mean = config.inducing_mean * jax.random.normal(key_mean, (outputs, m))
+    q = make_inducing_posterior(mean, config.inducing_std, config.covariance, config.whitened)
+    return SparseGP(kernel, z, q)
+
+
+def lagged_embeddings(
+    config: Model, examples: Sequences
+) -> tuple[Float[np.ndarray, "points f_inputs"], Float[np.ndarray, "points b_inputs"]]:
+    """Stand-ins for the inputs of f and f_b, with past (future) outputs for the hidden states."""
+    y, u = (np.moveaxis(np.asarray(a, dtype=np.float64), -1, 0) for a in (examples.y, examples.u))
+    hidden = config.dim_x - y.shape[-1]
+    past, future = _lags(y, hidden, 1), _lags(y, hidden, -1)
+    following = np.concatenate([y[:, 1:], y[:, -1:]], axis=1)
+    seen = [following, y, u] if config.smoother_sees_next_output else [y, u]
+    forward = np.concatenate([y, past, u], axis=-1)
+    backward = np.concatenate([future, *seen], axis=-1)
+    return forward.reshape(-1, forward.shape[-1]), backward.reshape(-1, backward.shape[-1])
+
+
+def _lags(y: np.ndarray, count: int, direction: int) -> np.ndarray:
+    """`count` columns of y shifted in time by ever larger lags, the border repeated."""
+    steps, columns = np.arange(y.shape[1]), []
+    for i in range(count):
+        lag = direction * (1 + i // y.shape[-1])
+        shifted = y[:, np.clip(steps - lag, 0, y.shape[1] - 1)]
+        columns.append(shifted[..., i % y.shape[-1]])
+    return np.stack(columns, axis=-1) if columns else np.zeros((*y.shape[:2], 0))
+
+
+def _kmeans(key: PRNGKeyArray, samples: np.ndarray, m: int) -> np.ndarray:
+    """m cluster centres; a little noise keeps centres apart where the data have fewer points."""
+    seed = int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max))
+    rng = np.random.default_rng(seed)
+    spread = 1e-3 * (samples.std(axis=0) + 1e-3)
+    samples = samples + spread * rng.standard_normal(samples.shape)
+    if len(samples) < m:
+        samples = samples[rng.integers(0, len(samples), 4 * m)]
+        samples = samples + spread * rng.standard_normal(samples.shape)
+    return kmeans2(samples, m, minit="++", seed=rng, missing="warn")[0]

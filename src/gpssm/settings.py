@@ -1,0 +1,40 @@
+"""The base of every group of settings: frozen, strict, and with errors in one readable line."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from .errors import ConfigError
+
+
+class Settings(BaseModel):
+    """Named settings that validate themselves. A wrong one raises `ConfigError`."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=True, ser_json_inf_nan="constants"
+    )
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ConfigError(_readable(type(self), error)) from None
+
+    def replace(self, **changes: Any) -> "Settings":
+        """The same settings with some of them changed, validated again."""
+        return type(self)(**{**self.model_dump(), **changes})
+
+
+def _readable(owner: type[BaseModel], error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        field = ".".join(str(part) for part in problem["loc"]) or owner.__name__
+        if problem["type"] == "extra_forbidden":
+            known = ", ".join(sorted(owner.model_fields))
+            lines.append(f"{field}: unknown setting. Expected one of: {known}.")
+        elif problem["type"] == "value_error":
+            lines.append(problem["msg"].removeprefix("Value error, "))
+        else:
+            wanted = problem["msg"].removeprefix("Input should be ")
+            lines.append(f"{field}: got {problem['input']!r}, expected {wanted}.")
+    return " ".join(lines)
