@@ -1,3 +1,35 @@
-"""Probabilistic models of dynamical systems, learned from logged inputs and outputs."""
+"""Probabilistic models of dynamical systems, learned from logged inputs and outputs.
+
+import gpssm
+
+model = gpssm.cbf_ssm(dim_x=4, k=50)
+run = gpssm.fit(model, data.train, steps=2000, seed=0)
+forecast = run.predict(u, y_warmup)
+"""
 
 __version__ = "0.1.0"
+
+from .data import Dataset
+from .errors import ConfigError, DataError, GpssmError, ModelFileError
+from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
+from .prediction import Forecast
+from .run import Run, fit, load
+from .training import Training
+
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "Dataset",
+    "Forecast",
+    "GpssmError",
+    "Model",
+    "ModelFileError",
+    "Run",
+    "Training",
+    "cbf_ssm",
+    "fit",
+    "load",
+    "method",
+    "pr_ssm",
+    "vcdt",
+]

@@ -1,6 +1,6 @@
 """The base of every group of settings: frozen, strict, and with errors in one readable line."""
 
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -20,7 +20,7 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise ConfigError(_readable(type(self), error)) from None
 
-    def replace(self, **changes: Any) -> "Settings":
+    def replace(self, **changes: Any) -> Self:
         """The same settings with some of them changed, validated again."""
         return type(self)(**{**self.model_dump(), **changes})
 

@@ -5,6 +5,8 @@ along the last axis. A kernel has `groups` sets of hyper-parameters: one that al
 share, or one for each output. Its matrices are therefore [groups, M, N].
 """
 
+import functools
+import operator
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Literal
@@ -93,9 +95,8 @@ class Stationary(AbstractKernel):
         z = z / self.lengthscales[..., None]
         x = x / self.lengthscales[..., None]
         # A sum over the few inputs fuses into one loop; |z|² − 2zx + |x|² would cancel.
-        s = sum(
-            jnp.square(z[:, i, :, None] - x[:, i, None, :]) for i in range(z.shape[1])
-        )
+        squares = [jnp.square(z[:, i, :, None] - x[:, i, None, :]) for i in range(z.shape[1])]
+        s = functools.reduce(operator.add, squares)
         return self.variance[:, None, None] * _PROFILES[self.profile][0](s)
 
     def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:

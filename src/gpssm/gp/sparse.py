@@ -8,6 +8,7 @@ What the time loop then needs of x is a = Lz⁻¹ k(z, x), a product and not a s
                                            with b = Lz⁻ᵀ a, so E f = aᵀ (Lz⁻¹ m)
 """
 
+import math
 from typing import Literal
 
 import equinox as eqx
@@ -35,15 +36,17 @@ class InducingPosterior(eqx.Module):
     covariance: Covariance = eqx.field(static=True)
 
     @property
-    def std(self) -> Float[Array, "outputs m"]:
+    def std(self) -> Float[Array, "outputs m"] | None:
         """√diag(S) of a diagonal S."""
-        assert self.covariance == "diagonal"
+        if self.raw_scale is None or self.covariance != "diagonal":
+            return None
         return positive(self.raw_scale)
 
     @property
-    def root(self) -> Float[Array, "outputs m m"]:
+    def root(self) -> Float[Array, "outputs m m"] | None:
         """The Cholesky factor of a full S: a free lower triangle with a positive diagonal."""
-        assert self.covariance == "full"
+        if self.raw_scale is None or self.covariance != "full":
+            return None
         lower = jnp.tril(self.raw_scale, -1)
         diagonal = positive(jnp.diagonal(self.raw_scale, axis1=-2, axis2=-1))
         return lower + diagonal[..., None] * jnp.eye(lower.shape[-1], dtype=lower.dtype)
@@ -111,9 +114,7 @@ def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: jnp.dtype) ->
     q = gp.posterior
     identity = jnp.broadcast_to(jnp.eye(Lz.shape[-1], dtype=Lz.dtype), Lz.shape)
     Lz_inverse = jax.scipy.linalg.solve_triangular(Lz, identity, lower=True)
-    std = q.std if q.covariance == "diagonal" else None
-    root = q.root if q.covariance == "full" else None
-    mean = q.mean
+    mean, std, root = q.mean, q.std, q.root
     if not q.whitened:
         mean = (Lz_inverse @ mean[..., None])[..., 0]
         root = None if root is None else Lz_inverse @ root
@@ -121,9 +122,7 @@ def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: jnp.dtype) ->
     return jax.tree.map(lambda leaf: leaf.astype(dtype), factor)
 
 
-def whitened_features(
-    factor: Factor, x: Float[Array, "inputs n"]
-) -> Float[Array, "groups m n"]:
+def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
     """a = Lz⁻¹ k(z, x)."""
     return factor.Lz_inverse @ factor.kernel.matrix(factor.z, x)
 
@@ -172,13 +171,13 @@ def sample_inducing(
     """Draws of u ~ q(u), in whitened coordinates: f(x) given u has the mean aᵀ v."""
     outputs, m = factor.mean.shape
     mean = factor.mean[..., None]
-    if factor.std is None and factor.root is None:
-        return jnp.broadcast_to(mean, (outputs, m, count))
     noise = jax.random.normal(key, (outputs, m, count), factor.mean.dtype)
     if factor.root is not None:
         return mean + factor.root @ noise
-    spread = factor.std[..., None] * noise
-    return mean + (spread if factor.whitened else factor.Lz_inverse @ spread)
+    if factor.std is not None:
+        spread = factor.std[..., None] * noise
+        return mean + (spread if factor.whitened else factor.Lz_inverse @ spread)
+    return jnp.broadcast_to(mean, noise.shape)
 
 
 def kl_divergence(gp: SparseGP, Lz: Float[Array, "groups m m"]) -> Float[Array, ""]:
@@ -196,8 +195,8 @@ def kl_divergence(gp: SparseGP, Lz: Float[Array, "groups m m"]) -> Float[Array, 
         return 2.0 * jnp.sum(jnp.log(jnp.diagonal(L, axis1=-2, axis2=-1)))
 
     distance, log_prior = mahalanobis(q.mean[..., None]), log_determinant(Lz)
-    if q.covariance == "delta":
-        return 0.5 * (distance + log_prior + outputs * m * jnp.log(2.0 * jnp.pi))
-    root = q.root if q.covariance == "full" else q.std[..., None] * jnp.eye(m, dtype=Lz.dtype)
+    root = q.root if q.std is None else q.std[..., None] * jnp.eye(m, dtype=Lz.dtype)
+    if root is None:
+        return 0.5 * (distance + log_prior + outputs * m * math.log(2.0 * math.pi))
     trace, log_posterior = mahalanobis(root), log_determinant(root)
     return 0.5 * (distance + trace - outputs * m + log_prior - log_posterior)

@@ -41,7 +41,7 @@ class WindowPlan(NamedTuple):
     chunk: int
 
     @property
-    def count(self) -> int:
+    def windows(self) -> int:
         """Number of windows side by side."""
         return len(self.begins)
 
@@ -63,8 +63,8 @@ def backward_pass(
     config, particles = system.config, system.config.particles
     plan = plan_windows(sequences.length, config.lag)
     key_draw, key_begin, key_noise = jax.random.split(key, 3)
-    draw = config.draw.start(key_draw, factor, sequences.batch * particles).tile(plan.count)
-    begin = _begin(key_begin, system, plan.count * sequences.batch * particles)
+    draw = config.draw.start(key_draw, factor, sequences.batch * particles).tile(plan.windows)
+    begin = _begin(key_begin, system, plan.windows * sequences.batch * particles)
     signals = _window_signals(sequences, plan, config.smoother_sees_next_output)
     noise_dims = 1 if config.noise == "shared" else begin.shape[0]
     noise_shape = (plan.depth - 1, noise_dims, begin.shape[1])
@@ -121,10 +121,10 @@ def _window_signals(
 def _deliver(values: Array, plan: WindowPlan, length: int) -> Array:
     """[depth, D, windows · n] in the order of each window → [time, D, n]."""
     depth, dim = values.shape[:2]
-    windows = values.reshape(depth, dim, plan.count, -1)
-    inner_steps = (plan.count - 1) * plan.chunk
+    windows = values.reshape(depth, dim, plan.windows, -1)
+    inner_steps = (plan.windows - 1) * plan.chunk
     last = windows[: length - inner_steps, :, -1][::-1]
     # An inner window delivers its last `chunk` steps; time runs against the window.
-    inner = windows[depth - plan.chunk :, :, :-1][::-1] if plan.count > 1 else windows[:0, :, :0]
+    inner = windows[depth - plan.chunk :, :, :-1][::-1] if plan.windows > 1 else windows[:0, :, :0]
     inner = jnp.moveaxis(inner, 2, 0).reshape(inner_steps, dim, last.shape[-1])
     return jnp.concatenate([inner, last])

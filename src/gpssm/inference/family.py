@@ -1,7 +1,7 @@
 """One variational family. PR-SSM, VCDT and the CBF-SSM variants are settings of it.
 
-    q(x[1] given y[1:t']) q(u_f) Π q(x[t+1] given x[t], f_t, target[t+1])
-    and, where the target is the smoothed pseudo-state, q(u_b) and the backward pass.
+q(x[1] given y[1:t']) q(u_f) Π q(x[t+1] given x[t], f_t, target[t+1])
+and, where the target is the smoothed pseudo-state, q(u_b) and the backward pass.
 """
 
 from typing import Literal, Self
@@ -70,18 +70,22 @@ class Model(Settings):
                 "informative_initial_state: got True with recognition='smoother', whose x[1] is "
                 "not Gaussian. Use one of 'output', 'mlp', 'conv', 'gru'."
             )
-        if (self.function_draw == "delta") != (self.covariance == "delta"):
-            if self.function_draw == "delta":
-                raise ValueError(
-                    f"covariance: got {self.covariance!r} with function_draw='delta', whose q(u) "
-                    "is a point. Use covariance='delta', or function_draw='mean'."
-                )
+        if self.function_draw == "delta" and self.covariance != "delta":
+            raise ValueError(
+                f"covariance: got {self.covariance!r} with function_draw='delta', whose q(u) "
+                "is a point. Use covariance='delta', or function_draw='mean'."
+            )
         return self
 
     @property
     def draw(self) -> FunctionDraw:
         """The way in which f is drawn along a trajectory."""
         return FUNCTION_DRAWS[self.function_draw]
+
+    @property
+    def shortest_warmup(self) -> int:
+        """How many outputs the recognition must see: only the networks have a fixed number."""
+        return self.warmup if self.recognition in ("mlp", "conv", "gru") else 1
 
     def hidden(self, dim_y: int) -> int:
         """Number of states that the backward pass estimates."""

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 from scipy.cluster.vq import kmeans2
 
 from gpssm.errors import ConfigError, expected
@@ -29,9 +29,11 @@ def build(key: PRNGKeyArray, config: Model, examples: Sequences) -> System:
     gp = _make_gp(key_forward, config, config.dim_x, forward_inputs)
     hidden = config.hidden(dim_y)
     smoother = _make_gp(key_backward, config, hidden, backward_inputs) if hidden else None
-    return System(_make_model(config, gp, dim_y), _make_posterior(
-        key_recognition, config, smoother, dim_u + dim_y, hidden
-    ), config)
+    return System(
+        _make_model(config, gp, dim_y),
+        _make_posterior(key_recognition, config, smoother, dim_u + dim_y, hidden),
+        config,
+    )
 
 
 def _make_model(config: Model, gp: SparseGP, dim_y: int) -> StateSpaceModel:
@@ -50,15 +52,11 @@ def _make_posterior(
     key: PRNGKeyArray, config: Model, smoother: SparseGP | None, channels: int, hidden: int
 ) -> Posterior:
     recognition = None
-    # With nothing hidden there is no backward pass, and x̃[1] = y[1]: `output` without its noise
-    # would be a delta, so the fully observed smoother takes the same form as VCDT's `output`.
     if config.recognition != "smoother":
         recognition = make_recognition(
             key, config.recognition, config.warmup, channels, config.dim_x
         )
-    return Posterior(
-        recognition, smoother, raw_positive(jnp.full(hidden, config.output_variance))
-    )
+    return Posterior(recognition, smoother, raw_positive(jnp.full(hidden, config.output_variance)))
 
 
 def _make_gp(

@@ -9,6 +9,7 @@
 | `cbf-ssm-1s` | the smoothed pseudo-state x̃     | trajectory    | 1  |
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from gpssm.errors import ConfigError
@@ -34,7 +35,7 @@ def cbf_ssm(k: float = 50.0, **settings: Any) -> Model:
     return Model(**{"name": f"cbf-ssm-{k:g}{sampled}", "k": k, **settings})
 
 
-METHODS = {
+METHODS: dict[str, tuple[Callable[..., Model], dict[str, Any]]] = {
     "pr-ssm": (pr_ssm, {}),
     "vcdt": (vcdt, {}),
     "cbf-ssm-1": (cbf_ssm, {"k": 1}),

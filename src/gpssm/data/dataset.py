@@ -1,0 +1,347 @@
+"""The one container for logged data: experiments, channel names, units and parts.
+
+Everything that trains or predicts takes a `Dataset`; a part of one (`data.train`) is one again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import DataError, expected
+from .experiment import PARTS, Experiment, summary
+from .frames import Frames, frame_tables, xarray_tables
+from .splits import by_experiment, by_fraction, by_row
+from .steps import fill_rows, fit_trend
+from .tables import Name, Request, Table, common_step, resolve, split_table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Logged inputs and outputs of one system. Immutable: every step returns a new one."""
+
+    experiments: tuple[Experiment, ...]
+    name: str = "data"
+    sampling_time: float | None = None
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    input_units: tuple[str, ...] = ()
+    output_units: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    steps: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.experiments:
+            raise DataError(expected(f"data set {self.name!r}", "no experiment", "at least one"))
+        _check_same_channels(self.experiments)
+        if self.sampling_time is not None and not 0 < self.sampling_time < np.inf:
+            wanted = "a positive number of seconds, or None if it is not known"
+            raise DataError(expected("sampling_time", self.sampling_time, wanted))
+        for kind, prefix, count in (("input", "u", self.dim_u), ("output", "y", self.dim_y)):
+            names = getattr(self, f"{kind}_names") or _numbered(prefix, count)
+            units = getattr(self, f"{kind}_units") or ("",) * count
+            object.__setattr__(self, f"{kind}_names", _labels(names, f"{kind}_names", count))
+            object.__setattr__(self, f"{kind}_units", _labels(units, f"{kind}_units", count))
+
+    # ------------------------------------------------------------------ ways in
+
+    @classmethod
+    def from_arrays(
+        cls,
+        y: Any,
+        u: Any = None,
+        *,
+        sampling_time: float | None = None,
+        input_names: Sequence[str] = (),
+        output_names: Sequence[str] = (),
+        input_units: Sequence[str] = (),
+        output_units: Sequence[str] = (),
+        name: str = "data",
+        experiment_names: Sequence[str] = (),
+    ) -> "Dataset":
+        """From an array [time, channels] or [time], or a list of arrays: one per experiment.
+
+        NaN in `y` marks a missing value. A list of numbers is one experiment of one channel.
+        """
+        outputs = _as_experiments(y)
+        inputs = _as_experiments(u) if u is not None else [None] * len(outputs)
+        if len(inputs) != len(outputs):
+            given = f"{len(inputs)} experiments of inputs and {len(outputs)} of outputs"
+            raise DataError(expected("y and u", given, "as many of one as of the other"))
+        default = [name] if len(outputs) == 1 else [f"{name}-{i}" for i in range(len(outputs))]
+        names = _labels(experiment_names or default, "experiment_names", len(outputs))
+        runs = zip(inputs, outputs, names, strict=True)
+        made = cls(
+            tuple(Experiment.of(each_y, each_u, label) for each_u, each_y, label in runs),
+            name=name,
+            sampling_time=sampling_time,
+            input_names=tuple(input_names),
+            output_names=tuple(output_names),
+            input_units=tuple(input_units),
+            output_units=tuple(output_units),
+        )
+        made.check_outputs()
+        return made
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frames: Frames,
+        *,
+        outputs: Name | Sequence[Name],
+        inputs: Name | Sequence[Name] = (),
+        time: Name | None = None,
+        experiment: Name | None = None,
+        sampling_time: float | None = None,
+        units: Mapping[str, str] = MappingProxyType({}),
+        name: str = "data",
+    ) -> "Dataset":
+        """From a pandas frame, or several as experiments; the arguments are those of a file."""
+        request = Request.of(outputs, inputs, time, experiment)
+        return cls.from_tables(frame_tables(frames, name), request, sampling_time, units, name)
+
+    @classmethod
+    def from_xarray(
+        cls,
+        data: Any,
+        *,
+        outputs: Name | Sequence[Name],
+        inputs: Name | Sequence[Name] = (),
+        time: str | None = None,
+        experiment: str | None = None,
+        sampling_time: float | None = None,
+        name: str = "data",
+    ) -> "Dataset":
+        """From an xarray.Dataset; `experiment` is a dimension or a variable along time.
+
+        Units come from the attribute `units` of the variables.
+        """
+        tables, request = xarray_tables(data, Request.of(outputs, inputs, time, experiment), name)
+        units = {str(k): str(v.attrs["units"]) for k, v in data.items() if "units" in v.attrs}
+        return cls.from_tables(tables, request, sampling_time, units, name)
+
+    @classmethod
+    def from_tables(
+        cls,
+        tables: Sequence[Table],
+        request: Request,
+        sampling_time: float | None,
+        units: Mapping[str, str],
+        name: str,
+    ) -> "Dataset":
+        """From tables that a file or a frame gave; every check of their content is made here."""
+        if not tables:
+            raise DataError(expected("files", "none", "at least one"))
+        found = [(table, piece) for table in tables for piece in split_table(table, request)]
+        several = len(tables) > 1 and request.experiment is not None
+        runs = [(f"{t.name}/{p.name}" if several else p.name, p) for t, p in found]
+        channels = resolve(tables[0], request)
+        made = cls(
+            tuple(Experiment.of(piece.y, piece.u, label) for label, piece in runs),
+            name=name,
+            sampling_time=common_step([(t.source, p) for t, p in found], sampling_time),
+            input_names=channels.inputs,
+            output_names=channels.outputs,
+            input_units=_units(channels.inputs, units),
+            output_units=_units(channels.outputs, units),
+        )
+        made.check_outputs(f"{', '.join(table.source for table in tables)}, ")
+        return made
+
+    # ------------------------------------------------------------------ what it holds
+
+    def __iter__(self) -> Iterator[Experiment]:
+        return iter(self.experiments)
+
+    def __len__(self) -> int:
+        return len(self.experiments)
+
+    def __getitem__(self, index: int) -> Experiment:
+        return self.experiments[index]
+
+    @property
+    def dim_u(self) -> int:
+        """Number of inputs, possibly zero."""
+        return int(self.experiments[0].u.shape[1])
+
+    @property
+    def dim_y(self) -> int:
+        """Number of outputs."""
+        return int(self.experiments[0].y.shape[1])
+
+    @property
+    def num_rows(self) -> int:
+        """Time steps over all experiments."""
+        return sum(len(each) for each in self.experiments)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts that are present, in the order train, validation, test."""
+        return tuple(p for p in PARTS if any(each.part == p for each in self.experiments))
+
+    @property
+    def train(self) -> "Dataset":
+        """What the model and the normalisation may see."""
+        return self._part("train")
+
+    @property
+    def validation(self) -> "Dataset":
+        """What choices between models may see."""
+        return self._part("validation")
+
+    @property
+    def test(self) -> "Dataset":
+        """What is forecast and scored, once."""
+        return self._part("test")
+
+    def _part(self, part: str) -> "Dataset":
+        chosen = tuple(each for each in self.experiments if each.part == part)
+        if not chosen:
+            given = f"parts {self.parts}" if self.parts else "data that is not split"
+            remedy = "Call split, split_at or split_experiments first, with rows for that part."
+            raise DataError(expected(f"{self.name}.{part}", given, f"a {part} part", remedy))
+        return replace(self, experiments=chosen)
+
+    def check_outputs(self, source: str = "") -> None:
+        """Refuse an output channel or an experiment in which nothing was measured."""
+        for channel, name in enumerate(self.output_names):
+            if not any(each.mask[:, channel].any() for each in self.experiments):
+                given = "missing values only"
+                remedy = "Leave this output out, or check how the file marks its values."
+                raise DataError(
+                    expected(f"{source}output {name!r}", given, "measured values", remedy)
+                )
+        for each in self.experiments:
+            if not each.mask.any():
+                remedy = "Leave this experiment out."
+                raise DataError(
+                    expected(source + each.label, "no output value at all", "some", remedy)
+                )
+
+    # ------------------------------------------------------------------ parts
+
+    def split(self, train: float = 0.7, validation: float = 0.0) -> "Dataset":
+        """Cut every experiment in time: first `train`, then `validation`; the rest is the test."""
+        return replace(self, experiments=by_fraction(self.experiments, train, validation))
+
+    def split_at(self, train_end: int, validation_end: int | None = None) -> "Dataset":
+        """Cut every experiment at a row: train before `train_end`, test after the last border."""
+        last = train_end if validation_end is None else validation_end
+        return replace(self, experiments=by_row(self.experiments, train_end, last))
+
+    def split_experiments(
+        self,
+        train: Sequence[str | int],
+        test: Sequence[str | int] | None = None,
+        validation: Sequence[str | int] = (),
+    ) -> "Dataset":
+        """Whole experiments, by name or position; without `test` it is all that is not named."""
+        parts = by_experiment(self.experiments, train, validation, test)
+        return replace(self, experiments=parts)
+
+    # ------------------------------------------------------------------ steps that can be undone
+
+    def decimate(self, factor: int, *, average_inputs: bool = False) -> "Dataset":
+        """Keep every factor-th row.
+
+        With `average_inputs` the input of a row is its mean until the next kept row, which is
+        what drives the system in between. `restore` gives the original time axis back.
+        """
+        if factor < 1 or factor != int(factor):
+            raise DataError(expected("decimate", f"factor {factor}", "a whole number from 1"))
+        kept = tuple(each.every(int(factor), average_inputs) for each in self.experiments)
+        time = self.sampling_time * factor if self.sampling_time is not None else None
+        steps = (*self.steps, f"decimate({factor})")
+        return replace(self, experiments=kept, sampling_time=time, steps=steps)
+
+    def detrend(self, order: int = 1) -> "Dataset":
+        """Subtract from each output a polynomial in the time since its experiment began.
+
+        It is fitted to the training part alone where there is one (so split first): nothing of
+        the test part leaks into it. `restore` adds it back to a forecast. Order 0 is the mean.
+        """
+        if order < 0 or order != int(order):
+            raise DataError(expected("detrend", f"order {order}", "a whole number from 0"))
+        fitted = self.train if "train" in self.parts else self
+        rows = np.concatenate([each.rows for each in fitted])
+        y = np.concatenate([each.y for each in fitted])
+        trend = fit_trend(rows, y, int(order), self.output_names)
+        rest = tuple(each.without(trend) for each in self.experiments)
+        return replace(self, experiments=rest, steps=(*self.steps, f"detrend({order})"))
+
+    def restore(
+        self, values: Any, experiment: int = 0, *, every_row: bool = False
+    ) -> tuple[Float[np.ndarray, " time"], Float[np.ndarray, "... time outputs"]]:
+        """Undo decimate and detrend for a forecast of one experiment of this data set.
+
+        `values` are output means, quantiles or particles [..., time, outputs] that start with
+        the experiment's first row. Returned: the time since the original record began (seconds,
+        or rows where the sampling time is not known) and the values with the trend added.
+        `every_row` also fills in the rows that decimate left out, by straight lines.
+        """
+        run = self.experiments[experiment]
+        values = np.asarray(values, dtype=np.float64)
+        if values.ndim < 2 or values.shape[-1] != self.dim_y or values.shape[-2] > len(run):
+            wanted = f"[..., up to {len(run)} time steps, {self.dim_y} outputs]"
+            raise DataError(expected("restore", f"an array of shape {values.shape}", wanted))
+        rows = run.rows[: values.shape[-2]]
+        if every_row:
+            rows, values = fill_rows(rows, values)
+        per_row = 1.0 if self.sampling_time is None else self.sampling_time / run.stride
+        return rows * per_row, values + run.removed(rows)
+
+    # ------------------------------------------------------------------ print
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        time = "unknown" if self.sampling_time is None else f"{self.sampling_time:g} s"
+        lines = [f"Dataset {self.name!r}: {self.num_rows} rows, sampling time {time}"]
+        lines.append(f"  inputs   {_channels(self.input_names, self.input_units)}")
+        lines.append(f"  outputs  {_channels(self.output_names, self.output_units)}")
+        for part in self.parts or ("",):
+            runs = [each for each in self.experiments if each.part == part]
+            lines.append(f"  {part or 'all':<11}{summary(runs)}")
+        lines += [f"  step     {step}" for step in self.steps]
+        lines += [f"  note     {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def _check_same_channels(experiments: Sequence[Experiment]) -> None:
+    """All experiments have the channels of the first."""
+    first = experiments[0]
+    for each in experiments:
+        if (each.u.shape[1], each.y.shape[1]) != (first.u.shape[1], first.y.shape[1]):
+            given = f"{each.u.shape[1]} inputs and {each.y.shape[1]} outputs"
+            wanted = f"{first.u.shape[1]} and {first.y.shape[1]} as in {first.label}"
+            raise DataError(expected(each.label, given, wanted))
+
+
+def _numbered(prefix: str, count: int) -> tuple[str, ...]:
+    return (prefix,) if count == 1 else tuple(f"{prefix}{i + 1}" for i in range(count))
+
+
+def _labels(names: Sequence[str], field: str, count: int) -> tuple[str, ...]:
+    if isinstance(names, str) or len(names) != count:
+        raise DataError(expected(field, repr(names), f"{count} of them, one per entry"))
+    return tuple(str(name) for name in names)
+
+
+def _units(columns: Sequence[str], units: Mapping[str, str]) -> tuple[str, ...]:
+    """The unit of each column; one given for `y` holds for `y[0]`, `y[1]`, …"""
+    return tuple(units.get(column, units.get(column.split("[")[0], "")) for column in columns)
+
+
+def _as_experiments(values: Any) -> list[Any]:
+    """A list of arrays is several experiments; an array or a list of numbers is one."""
+    several = isinstance(values, list | tuple) and len(values) > 0 and np.ndim(values[0]) > 0
+    return list(values) if several else [values]
+
+
+def _channels(names: Sequence[str], units: Sequence[str]) -> str:
+    pairs = zip(names, units, strict=True)
+    return ", ".join(f"{n} [{u}]" if u else n for n, u in pairs) or "none"

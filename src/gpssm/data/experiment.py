@@ -1,0 +1,150 @@
+"""One recorded run: inputs, outputs with gaps, and where its rows came from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ..errors import DataError, expected
+from .steps import Trend, block_means
+
+PARTS = ("train", "validation", "test")
+MIN_ROWS = 2  # a single row shows no transition
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One run of the system, in its own units. Immutable; the arrays cannot be written.
+
+    `start` and `stride` say which rows of the original record are held here, and `trends` what
+    was subtracted from them, so that a forecast can be mapped back.
+    """
+
+    u: Float[np.ndarray, "time inputs"]
+    y: Float[np.ndarray, "time outputs"]
+    name: str = ""
+    part: str = ""
+    start: int = 0
+    stride: int = 1
+    trends: tuple[Trend, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_rows(self.u, self.y, self.label)
+        wanted = "finite values, or NaN for a missing one"
+        _refuse(
+            self.u, ~np.isfinite(self.u), f"inputs of {self.label}", "finite values without gaps"
+        )
+        _refuse(self.y, np.isinf(self.y), f"outputs of {self.label}", wanted)
+        if self.part not in ("", *PARTS):
+            raise DataError(expected("part", repr(self.part), f"one of {PARTS} or ''"))
+        object.__setattr__(self, "u", _frozen(self.u))
+        object.__setattr__(self, "y", _frozen(self.y))
+
+    @classmethod
+    def of(cls, y: Any, u: Any = None, name: str = "") -> "Experiment":
+        """From anything that numpy takes for an array [time, channels] or [time]."""
+        label = f"experiment {name!r}" if name else "the experiment"
+        outputs = _two_dimensional(y, f"outputs of {label}")
+        empty = u is None or np.size(u) == 0
+        inputs = np.zeros((len(outputs), 0)) if empty else _two_dimensional(u, f"inputs of {label}")
+        _check_rows(inputs, outputs, label)
+        return cls(inputs, outputs, name)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def label(self) -> str:
+        """The words by which a message names this experiment."""
+        return f"experiment {self.name!r}" if self.name else "the experiment"
+
+    @property
+    def mask(self) -> Bool[np.ndarray, "time outputs"]:
+        """True where an output was measured."""
+        return ~np.isnan(self.y)
+
+    @property
+    def rows(self) -> Int[np.ndarray, " time"]:
+        """The rows of the original record that are held here, counted from 0."""
+        return self.start + self.stride * np.arange(len(self))
+
+    def cut(self, first: int, last: int, part: str) -> "Experiment":
+        """The rows first, …, last−1 as a part of their own."""
+        if last - first < MIN_ROWS:
+            wanted = f"at least {MIN_ROWS} rows"
+            field = f"the {part} part of {self.label} ({len(self)} rows)"
+            raise DataError(expected(field, f"{last - first} rows", wanted, "Move the split."))
+        u, y, start = self.u[first:last], self.y[first:last], int(self.start + self.stride * first)
+        return replace(self, u=u, y=y, part=part, start=start)
+
+    def every(self, factor: int, average_inputs: bool) -> "Experiment":
+        """Every factor-th row; the input is that of the row, or its mean until the next one."""
+        u = block_means(self.u, factor) if average_inputs else self.u[::factor]
+        return replace(self, u=u, y=self.y[::factor], stride=self.stride * factor)
+
+    def without(self, trend: Trend) -> "Experiment":
+        """The same rows with a trend subtracted from the outputs."""
+        return replace(self, y=self.y - trend(self.rows), trends=(*self.trends, trend))
+
+    def removed(self, rows: Int[np.ndarray, " time"]) -> Float[np.ndarray, "time outputs"]:
+        """All that was subtracted from the outputs at these rows of the original record."""
+        nothing = np.zeros((len(rows), self.y.shape[1]))
+        return sum((trend(rows) for trend in self.trends), nothing)
+
+
+def _two_dimensional(values: Any, field: str) -> Float[np.ndarray, "time channels"]:
+    """A float64 matrix with time downwards; a plain sequence becomes one column."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            expected(field, f"values that are no numbers ({error})", "numbers")
+        ) from None
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2:
+        wanted = "an array [time, channels] or [time]"
+        remedy = "Give several experiments as a list of such arrays."
+        raise DataError(expected(field, f"an array of shape {array.shape}", wanted, remedy))
+    return array
+
+
+def _check_rows(u: np.ndarray, y: np.ndarray, label: str) -> None:
+    """Inputs and outputs go together row by row, and there are enough of them."""
+    if len(u) != len(y):
+        given = f"{len(u)} rows of inputs and {len(y)} of outputs"
+        raise DataError(
+            expected(label, given, "as many of one as of the other", "Time goes downwards.")
+        )
+    if len(y) < MIN_ROWS:
+        raise DataError(expected(label, f"{len(y)} rows", f"at least {MIN_ROWS}", "Record more."))
+    if y.shape[1] == 0:
+        raise DataError(expected(label, "no outputs", "at least one output channel"))
+
+
+def _refuse(
+    values: np.ndarray, bad: Bool[np.ndarray, "time channels"], field: str, wanted: str
+) -> None:
+    """Name the first entry of an array that cannot be used."""
+    if bad.any():
+        row, channel = (int(i) for i in np.argwhere(bad)[0])
+        given = f"{values[row, channel]} at row {row}, channel {channel} (counted from 0)"
+        raise DataError(expected(field, given, wanted, "Fill it, or cut the experiment there."))
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    """A copy that nobody can write to."""
+    copy = np.array(values, dtype=np.float64, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
+def summary(runs: Sequence[Experiment]) -> str:
+    """How many experiments of which length, and how much of them is missing."""
+    lengths = sorted({len(each) for each in runs})
+    rows = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
+    missing = 1.0 - sum(each.mask.sum() for each in runs) / sum(each.y.size for each in runs)
+    noun = "experiment" if len(runs) == 1 else "experiments"
+    gaps = f", {missing:.1%} of the outputs missing" if missing else ""
+    return f"{len(runs)} {noun} of {rows} rows{gaps}"

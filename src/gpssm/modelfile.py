@@ -1,0 +1,142 @@
+"""One file per fitted model: safetensors for the arrays, JSON in its header for the rest.
+
+No pickle: reading a model cannot run code. A file is written under another name and renamed, so
+that an interrupted save leaves the old file as it was.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from . import __version__
+from .data import Normalisation
+from .errors import ConfigError, DataError, ModelFileError, expected
+from .inference import Model, Sequences, System, build
+from .training import Training
+
+FORMAT = 1
+_KIND = "gpssm model"
+
+
+class Content(NamedTuple):
+    """What a model file holds."""
+
+    system: System
+    normalisation: Normalisation
+    training: Training
+    seed: int
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+
+
+def save(path: str | Path, content: Content) -> Path:
+    """Write the file, atomically."""
+    path = Path(path)
+    arrays = {name: np.asarray(leaf) for name, leaf in _named_leaves(content.system)}
+    header = {"kind": _KIND, "format": str(FORMAT), "content": json.dumps(_describe(content))}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        save_file(arrays, temporary, metadata=header)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def load(path: str | Path) -> Content:
+    """Read the file; whatever is wrong with it is said in one sentence."""
+    path = Path(path)
+    if not path.is_file():
+        raise ModelFileError(expected("model file", f"{path}, which is no file", "a saved model"))
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            _check_header(path, header)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        remedy = "It is truncated or damaged: save the model again, or take a copy."
+        raise ModelFileError(
+            expected("model file", f"{path} ({error})", "a whole file", remedy)
+        ) from error
+    try:
+        return _restore(json.loads(header["content"]), arrays)
+    except (KeyError, TypeError, json.JSONDecodeError, ConfigError, DataError) as error:
+        raise ModelFileError(
+            expected("model file", f"{path}, in which {error} is wrong", "what gpssm wrote")
+        ) from error
+
+
+def _check_header(path: Path, header: dict[str, str]) -> None:
+    if header.get("kind") != _KIND:
+        raise ModelFileError(expected("model file", f"{path}, of another kind", f"a {_KIND}"))
+    if header.get("format") != str(FORMAT):
+        remedy = f"Read it with the version that wrote it; this is gpssm {__version__}."
+        given = f"{path} of format {header.get('format')}"
+        raise ModelFileError(expected("model file", given, f"format {FORMAT}", remedy))
+
+
+def _describe(content: Content) -> dict[str, Any]:
+    """Everything but the arrays, as JSON."""
+    return {
+        "version": __version__,
+        "model": content.system.config.model_dump(mode="json"),
+        "training": content.training.model_dump(mode="json"),
+        "normalisation": content.normalisation.to_json(),
+        "seed": content.seed,
+        "input_names": list(content.input_names),
+        "output_names": list(content.output_names),
+    }
+
+
+def _restore(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> Content:
+    normalisation = Normalisation.from_json(described["normalisation"])
+    dims = len(normalisation.u_mean), len(normalisation.y_mean)
+    blank = _blank_system(Model(**described["model"]), *dims)
+    with jax.enable_x64(True):
+        leaves = [_checked(name, leaf, arrays) for name, leaf in _named_leaves(blank)]
+    return Content(
+        jax.tree.unflatten(jax.tree.structure(blank), leaves),
+        normalisation,
+        Training(**described["training"]),
+        int(described["seed"]),
+        tuple(described["input_names"]),
+        tuple(described["output_names"]),
+    )
+
+
+def _checked(name: str, leaf: Any, arrays: dict[str, np.ndarray]) -> jax.Array:
+    if name not in arrays or arrays[name].shape != leaf.shape:
+        given = arrays[name].shape if name in arrays else "nothing"
+        raise DataError(expected(name, given, f"an array of shape {leaf.shape}"))
+    return jnp.asarray(arrays[name])
+
+
+def _blank_system(config: Model, dim_u: int, dim_y: int) -> System:
+    """A system of the right shape, whose values do not matter."""
+    plain = config.replace(inducing_inputs="uniform")
+    steps = config.warmup + 1
+    with jax.enable_x64(True):
+        examples = Sequences(
+            jnp.zeros((steps, dim_u, 1)),
+            jnp.zeros((steps, dim_y, 1)),
+            jnp.ones((steps, dim_y, 1), bool),
+        )
+        system = build(jax.random.key(0), plain, examples)
+    return System(system.model, system.posterior, config)
+
+
+def _named_leaves(system: System) -> list[tuple[str, Any]]:
+    """Every array with the path that leads to it, for example `.model.emission.raw_noise`."""
+    paths, _ = jax.tree_util.tree_flatten_with_path(system)
+    return [(jax.tree_util.keystr(path), leaf) for path, leaf in paths]

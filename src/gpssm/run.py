@@ -1,0 +1,194 @@
+"""The facade: `fit` a model to data, `predict` from a run, `save` and `load` it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from . import modelfile
+from .data import Dataset, Normalisation, batch, make_windows
+from .errors import ConfigError, DataError, expected
+from .inference import Model, System, build
+from .inference.sequences import from_batch_first
+from .prediction import Forecast, predict
+from .training import History, Training, train
+from .training.progress import ProgressFactory, automatic
+
+_EXAMPLES = 64  # sequences from which the inducing inputs are placed
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A fitted model with everything that a forecast in the units of the data needs."""
+
+    system: System
+    normalisation: Normalisation
+    training: Training
+    seed: int
+    history: History
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> Model:
+        """The settings of the model."""
+        return self.system.config
+
+    def predict(
+        self,
+        u: Float[np.ndarray, "time *inputs"] | None,
+        y_warmup: Float[np.ndarray, "warmup *outputs"],
+        *,
+        steps: int | None = None,
+        conditioned: int | None = None,
+        particles: int | None = None,
+        seed: int = 0,
+    ) -> Forecast:
+        """Forecast all time steps of the inputs `u` from the first outputs, in their units.
+
+        The steps of `y_warmup` are conditioned on (NaN marks a missing value), the rest is open
+        loop. `conditioned` ends the conditioning earlier than the warm-up: the backward pass
+        still sees all of it. A system without inputs takes `u=None` and the number of `steps`.
+        """
+        y = _columns("y_warmup", y_warmup, self.system.model.dim_y)
+        u = self._inputs(u, steps)
+        conditioned = len(y) if conditioned is None else conditioned
+        self._check_warmup(len(u), len(y), conditioned)
+        with jax.enable_x64(True):
+            x = self._rollout(u, y, conditioned, particles or self.model.particles, seed)
+            noise = np.sqrt(np.asarray(self.system.model.emission.noise))
+        outputs = np.moveaxis(x[:, : y.shape[1]].astype(np.float64), -1, 0)
+        return Forecast(
+            np.asarray(self.normalisation.y_mean_back(outputs)),
+            np.asarray(self.normalisation.y_std_back(noise)),
+            seed,
+            len(y),
+            self.output_names,
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run to one file: safetensors and JSON, nothing that can run code."""
+        content = modelfile.Content(
+            self.system,
+            self.normalisation,
+            self.training,
+            self.seed,
+            self.input_names,
+            self.output_names,
+        )
+        return modelfile.save(path, content)
+
+    def _rollout(
+        self, u: np.ndarray, y: np.ndarray, conditioned: int, particles: int, seed: int
+    ) -> np.ndarray:
+        dtype = self.training.dtype
+        config = self.model.replace(particles=particles)
+        system = System(self.system.model, self.system.posterior, config)
+        mask = ~np.isnan(y)
+        normal_u = jnp.asarray(self.normalisation.u(u), dtype)[None]
+        normal_y = jnp.asarray(np.where(mask, self.normalisation.y(y), 0.0), dtype)[None]
+        warmup = from_batch_first(normal_u[:, : len(y)], normal_y, jnp.asarray(mask)[None])
+        inputs = jnp.transpose(normal_u, (1, 2, 0))
+        return np.asarray(predict(jax.random.key(seed), system, inputs, warmup, conditioned))
+
+    def _inputs(self, u: Any, steps: int | None) -> np.ndarray:
+        dim_u = len(self.normalisation.u_mean)
+        if u is None:
+            if dim_u or steps is None:
+                wanted = f"an array [time, {dim_u}]" if dim_u else "the number of steps"
+                raise DataError(expected("u" if dim_u else "steps", "nothing", wanted))
+            return np.zeros((steps, 0))
+        u = _columns("u", u, dim_u)
+        if not np.isfinite(u).all():
+            row = int(np.argwhere(~np.isfinite(u))[0, 0])
+            remedy = "An input must be known at every step of a forecast."
+            raise DataError(expected("u", f"{u[row]} at row {row}", "finite values", remedy))
+        return u
+
+    def _check_warmup(self, steps: int, warmup: int, conditioned: int) -> None:
+        needed = self.model.shortest_warmup
+        if not needed <= warmup <= steps:
+            wanted = f"between {needed} (for this recognition) and {steps} steps (those of u)"
+            raise DataError(expected("y_warmup", f"{warmup} steps", wanted))
+        if not 1 <= conditioned <= warmup:
+            wanted = f"between 1 and the {warmup} steps of the warm-up"
+            raise DataError(expected("conditioned", conditioned, wanted))
+
+
+def fit(
+    model: Model,
+    data: Dataset | None = None,
+    *,
+    u: Any = None,
+    y: Any = None,
+    seed: int = 0,
+    quiet: bool = False,
+    progress: ProgressFactory | None = None,
+    **settings: Any,
+) -> Run:
+    """Fit a model to a data set, or to plain arrays `u` and `y` (or lists of them).
+
+    `settings` are those of `gpssm.Training`, such as `steps=2000` or `learning_rate=0.01`.
+    """
+    data = _dataset(data, u, y)
+    training = _training(model, data, settings)
+    normalisation = Normalisation.of(data)
+    key_build, key_train = jax.random.split(jax.random.key(seed))
+    with jax.enable_x64(True):
+        windows = make_windows(
+            data, normalisation, training.sequence_length, training.stride, training.dtype
+        )
+        examples = from_batch_first(
+            *batch(windows, training.sequence_length, key_build, 0, _EXAMPLES)
+        )
+        system = build(key_build, model, examples)
+        result = train(key_train, system, windows, training, progress or automatic(quiet))
+    names = data.input_names, data.output_names
+    return Run(result.average, normalisation, training, seed, result.history, *names)
+
+
+def load(path: str | Path) -> Run:
+    """Read a run that `Run.save` wrote."""
+    content = modelfile.load(path)
+    return Run(
+        content.system,
+        content.normalisation,
+        content.training,
+        content.seed,
+        History.empty(),
+        content.input_names,
+        content.output_names,
+    )
+
+
+def _dataset(data: Dataset | None, u: Any, y: Any) -> Dataset:
+    if (data is None) == (y is None):
+        given = "neither" if data is None else "both"
+        raise DataError(expected("data or y", given, "one of them", "fit(model, data) or y=..."))
+    return Dataset.from_arrays(y, u) if data is None else data
+
+
+def _training(model: Model, data: Dataset, settings: dict[str, Any]) -> Training:
+    """Settings whose default sequence length fits the shortest experiment."""
+    shortest = min(len(each) for each in data.experiments)
+    default = Training.model_fields["sequence_length"].default
+    training = Training(**{"sequence_length": min(default, shortest), **settings})
+    if training.sequence_length < model.shortest_warmup:
+        wanted = f"at least the warm-up of the recognition, {model.shortest_warmup}"
+        remedy = "Shorten the model's `warmup`, or train on longer sequences."
+        raise ConfigError(expected("sequence_length", training.sequence_length, wanted, remedy))
+    return training
+
+
+def _columns(field: str, values: Any, channels: int) -> np.ndarray:
+    """[time] or [time, channels] as a float64 matrix with the channels of the training data."""
+    array = np.asarray(values, dtype=np.float64)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[1] != channels or len(array) == 0:
+        wanted = f"[time, {channels}], the channels that the model was trained on"
+        raise DataError(expected(field, f"shape {np.shape(values)}", wanted))
+    return array

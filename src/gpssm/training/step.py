@@ -1,0 +1,110 @@
+"""One gradient step: (state, windows, key) → (state, info), a pure function."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from gpssm.data import Windows, batch
+from gpssm.inference import Elbo, System, Weights, elbo
+from gpssm.inference.sequences import from_batch_first
+
+from .settings import Training
+
+
+class TrainingState(NamedTuple):
+    """All that changes from step to step, and all that a restart needs."""
+
+    system: System
+    average: System
+    optimiser: optax.OptState
+    step: Int[Array, ""]
+    skipped: Int[Array, ""]
+
+
+class StepInfo(NamedTuple):
+    """What one step tells: the terms of the ELBO, and how the step went."""
+
+    elbo: Elbo
+    gradient_norm: Float[Array, ""]
+    learning_rate: Float[Array, ""]
+    skipped: Bool[Array, ""]
+
+
+def learning_rate_schedule(training: Training) -> optax.Schedule:
+    """Linear warm-up, then constant or a cosine to zero."""
+    rise = min(training.warmup_steps, max(training.steps - 1, 0))
+    if training.schedule == "constant":
+        constant = optax.constant_schedule(training.learning_rate)
+        return optax.join_schedules(
+            [optax.linear_schedule(0.0, training.learning_rate, rise), constant], [rise]
+        )
+    return optax.warmup_cosine_decay_schedule(0.0, training.learning_rate, rise, training.steps)
+
+
+def make_optimiser(training: Training) -> optax.GradientTransformation:
+    """Adam on clipped gradients."""
+    return optax.chain(
+        optax.clip_by_global_norm(training.clip_norm),
+        optax.adam(learning_rate_schedule(training)),
+    )
+
+
+def start(system: System, training: Training) -> TrainingState:
+    """The state before the first step."""
+    zero = jnp.zeros((), jnp.int32)
+    return TrainingState(system, system, make_optimiser(training).init(system), zero, zero)
+
+
+def train_step(
+    state: TrainingState,
+    windows: Windows,
+    key: PRNGKeyArray,
+    training: Training,
+    weights: Weights,
+) -> tuple[TrainingState, StepInfo]:
+    """One step of Adam on the negative ELBO per time step of one batch.
+
+    The batch and the noise are functions of (key, step). A step whose loss or gradient is not
+    finite changes nothing but the counters.
+    """
+    key_batch, key_noise = jax.random.split(key)
+    length = training.sequence_length
+    u, y, mask = batch(windows, length, key_batch, state.step, training.batch_size)
+    sequences = from_batch_first(u, y, mask)
+
+    def loss(system: System) -> tuple[Array, Elbo]:
+        terms = elbo(jax.random.fold_in(key_noise, state.step), system, sequences, weights)
+        return -terms.total / length, terms
+
+    (value, terms), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(state.system)
+    norm = optax.global_norm(gradient)
+    finite = jnp.isfinite(value) & jnp.isfinite(norm)
+    new_state = _move(state, gradient, finite, training)
+    rate = learning_rate_schedule(training)(state.step)
+    return new_state, StepInfo(_per_time_step(terms, length), norm, jnp.asarray(rate), ~finite)
+
+
+def _per_time_step(terms: Elbo, length: int) -> Elbo:
+    """What sums over time becomes an average over it; the KL of the inducing values stays."""
+    average = jax.tree.map(lambda term: term / length, terms)
+    return average._replace(inducing_kl=terms.inducing_kl, smoother_kl=terms.smoother_kl)
+
+
+def _move(
+    state: TrainingState, gradient: System, finite: Bool[Array, ""], training: Training
+) -> TrainingState:
+    updates, optimiser = make_optimiser(training).update(gradient, state.optimiser, state.system)
+    system = optax.apply_updates(state.system, updates)
+    # A young average forgets its start: memory t/(t+10) until it reaches the one asked for.
+    memory = jnp.minimum(training.average, state.step / (state.step + 10.0))
+    average = jax.tree.map(lambda a, s: memory * a + (1.0 - memory) * s, state.average, system)
+    moved = (system, average, optimiser)
+    kept = (state.system, state.average, state.optimiser)
+    system, average, optimiser = jax.tree.map(lambda a, b: jnp.where(finite, a, b), moved, kept)
+    return TrainingState(
+        system, average, optimiser, state.step + 1, state.skipped + (~finite).astype(jnp.int32)
+    )

@@ -1,0 +1,25 @@
+"""A strict mode for all tests: double precision, no silent rank promotion, checked shapes."""
+
+import os
+from pathlib import Path
+
+import jax
+import pytest
+from jaxtyping import install_import_hook
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+# Compiled tests are kept from one run to the next; results do not depend on it.
+jax.config.update(
+    "jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".pytest_cache" / "xla")
+)
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+with install_import_hook("gpssm", "beartype.beartype"):
+    import gpssm  # noqa: F401
+
+
+@pytest.fixture
+def key() -> jax.Array:
+    """A key that is the same in every run."""
+    return jax.random.key(20200610)
