@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import jax
 import pytest
 from jaxtyping import install_import_hook
@@ -15,7 +16,11 @@ jax.config.update(
 )
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-with install_import_hook("gpssm", "beartype.beartype"):
+# The first example of a property compiles, which takes longer than any deadline.
+hypothesis.settings.register_profile("gpssm", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("gpssm")
+
+with install_import_hook("gpssm", "typechecker.check_types"):
     import gpssm  # noqa: F401
 
 

@@ -1,10 +1,12 @@
 """The base of every group of settings: frozen, strict, and with errors in one readable line."""
 
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .errors import ConfigError
+
+Own = TypeVar("Own", bound="Settings")
 
 
 class Settings(BaseModel):
@@ -20,7 +22,7 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise ConfigError(_readable(type(self), error)) from None
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self: Own, **changes: Any) -> Own:
         """The same settings with some of them changed, validated again."""
         return type(self)(**{**self.model_dump(), **changes})
 

@@ -9,14 +9,25 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def data_folder(monkeypatch):
-    """The benchmark files, wherever GPSSM_DATA says, else beside the repository."""
-    folder = Path(os.environ.get("GPSSM_DATA", ROOT / ".." / "shared" / "data"))
-    folder = folder if folder.is_absolute() else (Path.cwd() / folder)
-    if not (folder / "actuator.mat").is_file():
-        pytest.skip(f"needs the benchmark files; {folder / 'actuator.mat'} is missing")
+def load(monkeypatch):
+    """`load_dataset` on the files of GPSSM_DATA, else beside the repository; skips without them."""
+    from gpssm.data import load_dataset
+    from gpssm.data.benchmarks import BENCHMARKS
+
+    folder = Path(os.environ.get("GPSSM_DATA", ROOT / ".." / "shared" / "data")).absolute()
     monkeypatch.setenv("GPSSM_DATA", str(folder))
-    return folder
+
+    def load_or_skip(name):
+        files = (
+            [folder / file.path for file in BENCHMARKS[name].files] if name in BENCHMARKS else []
+        )
+        missing = [str(path) for path in files if not path.is_file()]
+        alternatives = name in BENCHMARKS and BENCHMARKS[name].one_of_files
+        if missing and (not alternatives or len(missing) == len(files)):
+            pytest.skip(f"needs the benchmark file {missing[0]}")
+        return load_dataset(name)
+
+    return load_or_skip
 
 
 @pytest.fixture

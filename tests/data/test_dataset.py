@@ -36,6 +36,8 @@ def test_the_arrays_are_copies_that_cannot_be_written():
 def test_a_list_of_numbers_is_one_experiment_and_a_list_of_arrays_several():
     one = Dataset.from_arrays([1.0, 2.0, 3.0])
     assert (len(one), one.dim_u, one.dim_y) == (1, 0, 1)
+    rows = Dataset.from_arrays([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert (len(rows), rows.num_rows, rows.dim_y) == (1, 3, 2)
     several = Dataset.from_arrays([np.zeros(3), np.ones(4)])
     assert [len(each) for each in several] == [3, 4]
     assert [each.name for each in several] == ["data-0", "data-1"]
@@ -189,7 +191,7 @@ def test_bad_splits_are_refused_with_a_reason(action, words):
 @given(
     factor=st.integers(1, 5),
     order=st.integers(0, 2),
-    cut=st.integers(15, 20),
+    cut=st.integers(12, 19),
     decimate_first=st.booleans(),
 )
 @settings(max_examples=40, deadline=None)
@@ -205,6 +207,15 @@ def test_restore_undoes_any_order_of_steps(factor, order, cut, decimate_first):
         time, values = done.test.restore(run.y, i)
         np.testing.assert_allclose(time, 0.5 * np.arange(cut, LENGTHS[i], factor))
         np.testing.assert_allclose(values, data[i].y[cut::factor], atol=1e-12)
+
+
+def test_a_split_after_the_steps_knows_its_place_in_the_record():
+    data = random_data(sampling_time=0.5)
+    test = data.decimate(3).detrend(2).split_at(4).test
+    for i, run in enumerate(test):
+        time, values = test.restore(run.y, i)
+        np.testing.assert_allclose(time, 0.5 * np.arange(12, LENGTHS[i], 3))
+        np.testing.assert_allclose(values, data[i].y[12::3], atol=1e-12)
 
 
 def test_a_trend_is_removed_and_comes_from_the_training_part_alone():

@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -70,6 +71,6 @@ def test_json_keeps_every_bit(values):
 def test_identity_changes_nothing_and_particles_need_no_rank_promotion():
     norm = Normalisation.identity(2, 3)
     particles = jnp.arange(24.0).reshape(2, 4, 3)
-    with __import__("jax").numpy_rank_promotion("raise"):
+    with jax.numpy_rank_promotion("raise"):
         assert jnp.array_equal(norm.y_mean_back(norm.y(particles)), particles)
     assert norm.u(np.zeros((5, 2))).shape == (5, 2)

@@ -27,7 +27,7 @@ def windows_of(data, length, stride, dtype=np.float32):
     length=st.integers(1, 40),
     stride=st.integers(1, 40),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_windows_cover_all_samples_and_cross_no_border(lengths, length, stride):
     length = min(length, *lengths)
     stride = min(stride, length)
@@ -44,11 +44,19 @@ def test_values_are_normalised_and_gaps_are_masked():
     data = Dataset.from_arrays(y, y[[0, 0, 2, 3]])
     norm = Normalisation.of(data)
     made = make_windows(data, norm, 2, 2, np.float64)
-    assert made.u.dtype == made.y.dtype == jnp.float64  # asked for, whatever the global flag
+    assert made.u.dtype == made.y.dtype == np.float64  # asked for, whatever the global flag
     np.testing.assert_array_equal(made.mask[:, 0], [True, False, True, True])
     assert made.y[1, 0] == 0.0
     np.testing.assert_allclose(norm.y_mean_back(np.asarray(made.y))[[0, 2, 3], 0], [2, 6, 4])
     np.testing.assert_array_equal(made.starts, [0, 2])
+
+
+def test_a_system_without_inputs_has_windows_without_inputs():
+    data = Dataset.from_arrays(np.arange(6.0))
+    made = make_windows(data, Normalisation.of(data), 3, 2, np.float32)
+    u, y, _ = batch(made, 3, jax.random.key(0), 0, 2)
+    assert u.shape == (2, 3, 0)
+    assert (np.diff(y[..., 0], axis=1) > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -89,13 +97,13 @@ def test_a_batch_holds_whole_windows_with_inputs_that_match():
     assert mask.all()
 
 
-@pytest.mark.parametrize(("count", "size"), [(12, 4), (13, 4), (7, 5), (3, 8), (1, 2)])
+@pytest.mark.parametrize(("count", "size"), [(12, 4), (13, 4), (3, 8)])
 def test_every_window_is_drawn_equally_often(count, size):
     """Also where the windows do not divide by the size, and where there are fewer of them."""
     made = windows_of(numbered([count + 1]), 2, 1)
     draws, key = 4000, jax.random.key(0)
     steps = jnp.arange(draws)
-    firsts = jax.vmap(lambda step: batch(made, 2, key, step, size)[1][:, 0, 0])(steps)
+    firsts = jax.jit(jax.vmap(lambda step: batch(made, 2, key, step, size)[1][:, 0, 0]))(steps)
     counts = np.array([(np.asarray(firsts) == w).sum(axis=1) for w in range(count)])
     expected = size / count
     error = counts.std(axis=1) / np.sqrt(draws) + 1e-12

@@ -64,7 +64,7 @@ class Dataset:
     ) -> "Dataset":
         """From an array [time, channels] or [time], or a list of arrays: one per experiment.
 
-        NaN in `y` marks a missing value. A list of numbers is one experiment of one channel.
+        NaN in `y` marks a missing value. Numbers in plain lists are one experiment.
         """
         outputs = _as_experiments(y)
         inputs = _as_experiments(u) if u is not None else [None] * len(outputs)
@@ -337,9 +337,10 @@ def _units(columns: Sequence[str], units: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _as_experiments(values: Any) -> list[Any]:
-    """A list of arrays is several experiments; an array or a list of numbers is one."""
-    several = isinstance(values, list | tuple) and len(values) > 0 and np.ndim(values[0]) > 0
-    return list(values) if several else [values]
+    """A list of arrays is several experiments; an array, or numbers in plain lists, is one."""
+    several = isinstance(values, list | tuple) and len(values) > 0
+    arrays = several and all(hasattr(each, "shape") and np.ndim(each) > 0 for each in values)
+    return list(values) if arrays else [values]
 
 
 def _channels(names: Sequence[str], units: Sequence[str]) -> str:

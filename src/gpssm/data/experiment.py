@@ -12,6 +12,7 @@ from .steps import Trend, block_means
 
 PARTS = ("train", "validation", "test")
 MIN_ROWS = 2  # a single row shows no transition
+_MORE = "Record more, or decimate less."
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +119,7 @@ def _check_rows(u: np.ndarray, y: np.ndarray, label: str) -> None:
             expected(label, given, "as many of one as of the other", "Time goes downwards.")
         )
     if len(y) < MIN_ROWS:
-        raise DataError(expected(label, f"{len(y)} rows", f"at least {MIN_ROWS}", "Record more."))
+        raise DataError(expected(label, f"{len(y)} rows", f"at least {MIN_ROWS}", _MORE))
     if y.shape[1] == 0:
         raise DataError(expected(label, "no outputs", "at least one output channel"))
 

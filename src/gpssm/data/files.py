@@ -124,10 +124,9 @@ def _full_rows(
     path: Path, numbered: list[tuple[int, list[str]]], width: int
 ) -> list[tuple[int, list[str]]]:
     """Rows as wide as the first; blank lines do not count, except as gaps of a lone column."""
-    while numbered and not any(numbered[-1][1]):
-        numbered = numbered[:-1]
+    last = max((i for i, (_, cells) in enumerate(numbered, 1) if any(cells)), default=0)
     rows = []
-    for number, cells in numbered:
+    for number, cells in numbered[:last]:
         if not cells and width > 1:
             continue
         cells = cells or [""]

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 from rich.console import Console
@@ -77,7 +77,7 @@ class DatasetList(Sequence[str]):
     def __len__(self) -> int:
         return len(self.names)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # int or slice, as of a tuple
+    def __getitem__(self, index: Any) -> Any:
         return self.names[index]
 
     def __repr__(self) -> str:

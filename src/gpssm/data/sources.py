@@ -24,8 +24,8 @@ from .normalisation import DataWarning
 class SourceFile:
     """One file of a benchmark: its place in a data folder, its checksum and its origin.
 
-    `bytes` and `sha256` are None where they are not known; then the loader checks the structure instead. `url`
-    is None where no lasting address is known; then `home` says where a person finds the file.
+    `bytes` and `sha256` are None where they are not known; the loader then checks the structure.
+    `url` is None where no lasting address is known; `home` then says where a person finds it.
     """
 
     path: str

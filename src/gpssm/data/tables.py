@@ -215,20 +215,28 @@ def _stamps(table: Table, column: str) -> Float64[np.ndarray, " rows"]:
     if values.dtype.kind == "m":
         return values / np.timedelta64(1, "s")
     if values.dtype.kind == "O":
-        values = _dates(values)
+        values = _dates(table, column)
     if values.dtype.kind == "M":
         seconds = (values - values[0]) / np.timedelta64(1, "s") if len(values) else values
         return np.asarray(seconds, dtype=np.float64)
     return _numbers(table, column)
 
 
-def _dates(values: np.ndarray) -> np.ndarray:
-    """Date strings as dates; anything else unchanged."""
+def _dates(table: Table, column: str) -> np.ndarray:
+    """Dates where the first cell is one, and then in every row; anything else unchanged."""
+    values = table.columns[column]
     try:
         float(values[0])
     except (TypeError, ValueError, IndexError):
         dates = pd.to_datetime(pd.Series(values), format="ISO8601", errors="coerce", utc=True)
-        return values if dates.isna().any() else dates.dt.tz_convert(None).to_numpy()
+        bad = dates.isna().to_numpy()
+        if len(values) == 0 or bad[0]:
+            return values
+        if bad.any():
+            row = int(np.argmax(bad))
+            remedy = "Correct the cell; every row needs a time stamp."
+            _complain(table, column, row, f"{values[row]!r}", "a date as in the first row", remedy)
+        return dates.dt.tz_convert(None).to_numpy()
     return values
 
 

@@ -14,6 +14,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .positive import positive, raw_positive
@@ -36,7 +37,7 @@ class AbstractKernel(eqx.Module):
         """k(x, x) for every column."""
 
     @abstractmethod
-    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+    def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
         """Random features φ with E[φ_r(x) φ_r(x')] = k(x, x') / count for each of them."""
 
 
@@ -92,8 +93,8 @@ class Stationary(AbstractKernel):
         self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
     ) -> Float[Array, "groups m n"]:
         """σ² ρ(s), with s from differences: exact where z and x are close, also in float32."""
-        z = z / self.lengthscales[..., None]
-        x = x / self.lengthscales[..., None]
+        z = z[None] / self.lengthscales[..., None]
+        x = x[None] / self.lengthscales[..., None]
         # A sum over the few inputs fuses into one loop; |z|² − 2zx + |x|² would cancel.
         squares = [jnp.square(z[:, i, :, None] - x[:, i, None, :]) for i in range(z.shape[1])]
         s = functools.reduce(operator.add, squares)
@@ -103,7 +104,7 @@ class Stationary(AbstractKernel):
         """σ²."""
         return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], x.shape[1]))
 
-    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+    def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
         """√(2σ²/R) cos(ωᵀx + b), with ω from the spectral density and b uniform."""
         key_normal, key_chi, key_phase = jax.random.split(key, 3)
         groups, inputs = self.raw_lengthscales.shape
@@ -115,7 +116,7 @@ class Stationary(AbstractKernel):
         omega = omega / self.lengthscales[:, None, :]
         phase = jax.random.uniform(key_phase, (groups, count, 1), dtype, 0.0, 2.0 * jnp.pi)
         scale = jnp.sqrt(2.0 * self.variance / count)[:, None, None]
-        return lambda x: scale * jnp.cos(omega @ x + phase)
+        return lambda x: scale * jnp.cos(jnp.einsum("gri,in->grn", omega, x) + phase)
 
 
 class Linear(AbstractKernel):
@@ -138,12 +139,12 @@ class Linear(AbstractKernel):
         """Σ σ_i² x_i²."""
         return self.variances @ jnp.square(x)
 
-    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+    def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
         """wᵀx / √R with w ~ N(0, diag(σ²))."""
         groups, inputs = self.raw_variances.shape
         weights = jax.random.normal(key, (groups, count, inputs), dtype)
         weights = weights * jnp.sqrt(self.variances / count)[:, None, :]
-        return lambda x: weights @ x
+        return lambda x: jnp.einsum("gri,in->grn", weights, x)
 
 
 class Sum(AbstractKernel):
@@ -162,12 +163,12 @@ class Sum(AbstractKernel):
         """k₁(x, x) + k₂(x, x)."""
         return self.first.diagonal(x) + self.second.diagonal(x)
 
-    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
-        """One Gaussian sign mixes the two: E[(φ₁ + ζφ₂)(φ₁ + ζφ₂)'] = (k₁ + k₂)/R, ζ = ±1."""
+    def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
+        """φ₁ + ζφ₂ with random signs ζ = ±1, which make the mixed terms vanish on average."""
         key_first, key_second, key_sign = jax.random.split(key, 3)
         first = self.first.features(key_first, count, dtype)
         second = self.second.features(key_second, count, dtype)
-        sign = jax.random.rademacher(key_sign, (count, 1), dtype)
+        sign = jax.random.rademacher(key_sign, (1, count, 1), dtype)
         return lambda x: first(x) + sign * second(x)
 
 
@@ -187,7 +188,7 @@ class Product(AbstractKernel):
         """k₁(x, x) k₂(x, x)."""
         return self.first.diagonal(x) * self.second.diagonal(x)
 
-    def features(self, key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> FeatureMap:
+    def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
         """√R φ₁ φ₂: the two draws are independent, so their covariances multiply."""
         key_first, key_second = jax.random.split(key)
         first = self.first.features(key_first, count, dtype)

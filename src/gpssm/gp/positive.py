@@ -1,9 +1,11 @@
 """Positive numbers as unconstrained parameters: value = softplus(raw)."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 
 def positive(raw: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -11,7 +13,7 @@ def positive(raw: Float[Array, "..."]) -> Float[Array, "..."]:
     return jax.nn.softplus(raw)
 
 
-def raw_positive(value: ArrayLike) -> Float[Array, "..."]:
+def raw_positive(value: Any) -> Float[Array, "..."]:
     """The unconstrained parameter of a positive value: log(exp(value) − 1), without overflow."""
     value = np.asarray(value, dtype=np.float64)
     if not np.all(value > 0):

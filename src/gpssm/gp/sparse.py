@@ -14,6 +14,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .kernels import AbstractKernel
@@ -49,7 +50,7 @@ class InducingPosterior(eqx.Module):
             return None
         lower = jnp.tril(self.raw_scale, -1)
         diagonal = positive(jnp.diagonal(self.raw_scale, axis1=-2, axis2=-1))
-        return lower + diagonal[..., None] * jnp.eye(lower.shape[-1], dtype=lower.dtype)
+        return lower + diagonal[..., None] * jnp.eye(lower.shape[-1], dtype=lower.dtype)[None]
 
 
 def make_inducing_posterior(
@@ -61,7 +62,7 @@ def make_inducing_posterior(
     if covariance == "diagonal":
         raw = raw_positive(jnp.full((outputs, m), std))
     elif covariance == "full":
-        raw = jnp.tile(raw_positive(std) * jnp.eye(m), (outputs, 1, 1))
+        raw = jnp.tile(raw_positive(std) * jnp.eye(m)[None], (outputs, 1, 1))
     return InducingPosterior(mean, raw, whitened, covariance)
 
 
@@ -92,7 +93,7 @@ class Factor(eqx.Module):
 def cholesky(K: Float[Array, "groups m m"], first_jitter: float) -> Float[Array, "groups m m"]:
     """Lz with Lz Lzᵀ = K + jitter: the smallest jitter of 1, 10, 100, … that succeeds."""
     scale = jnp.mean(jnp.diagonal(K, axis1=-2, axis2=-1))
-    eye = jnp.eye(K.shape[-1], dtype=K.dtype)
+    eye = jnp.eye(K.shape[-1], dtype=K.dtype)[None]
 
     def failed(jitter: Array) -> Array:
         L = jnp.linalg.cholesky(jax.lax.stop_gradient(K + jitter * scale * eye))
@@ -103,13 +104,13 @@ def cholesky(K: Float[Array, "groups m m"], first_jitter: float) -> Float[Array,
     return jnp.linalg.cholesky(K + jitter * scale * eye)
 
 
-def inducing_cholesky(gp: SparseGP, dtype: jnp.dtype) -> Float[Array, "groups m m"]:
+def inducing_cholesky(gp: SparseGP, dtype: DTypeLike) -> Float[Array, "groups m m"]:
     """Lz, the Cholesky factor of k(z, z), sound for a rollout in `dtype`."""
     z = gp.inducing_inputs.T
     return cholesky(gp.kernel.matrix(z, z), FIRST_JITTER[jnp.dtype(dtype).name])
 
 
-def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: jnp.dtype) -> Factor:
+def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: DTypeLike) -> Factor:
     """Everything about z and q(u), in the precision of the parameters, then cast to `dtype`."""
     q = gp.posterior
     identity = jnp.broadcast_to(jnp.eye(Lz.shape[-1], dtype=Lz.dtype), Lz.shape)
@@ -195,7 +196,7 @@ def kl_divergence(gp: SparseGP, Lz: Float[Array, "groups m m"]) -> Float[Array, 
         return 2.0 * jnp.sum(jnp.log(jnp.diagonal(L, axis1=-2, axis2=-1)))
 
     distance, log_prior = mahalanobis(q.mean[..., None]), log_determinant(Lz)
-    root = q.root if q.std is None else q.std[..., None] * jnp.eye(m, dtype=Lz.dtype)
+    root = q.root if q.std is None else q.std[..., None] * jnp.eye(m, dtype=Lz.dtype)[None]
     if root is None:
         return 0.5 * (distance + log_prior + outputs * m * math.log(2.0 * math.pi))
     trace, log_posterior = mahalanobis(root), log_determinant(root)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
 from pydantic import Field
 
@@ -96,12 +97,12 @@ def elbo(
     )
 
 
-def cast(system: System, dtype: jnp.dtype) -> System:
+def cast(system: System, dtype: DTypeLike) -> System:
     """The same parameters in the dtype of the rollout."""
     return jax.tree.map(lambda leaf: leaf.astype(dtype), system)
 
 
-def factor_system(system: System, dtype: jnp.dtype) -> Factors:
+def factor_system(system: System, dtype: DTypeLike) -> Factors:
     """Factors each GP once, in the precision of the parameters."""
     gp, smoother = system.model.transition.gp, system.posterior.smoother
     Lz = inducing_cholesky(gp, dtype)
@@ -180,7 +181,7 @@ def expected_log_likelihood(
     """Σt E log p(y[t] given x[t]) over the outputs that were observed."""
     particles = system.config.particles
     seen = system.model.emission.observe(x)
-    noise = system.model.emission.noise[:, None]
+    noise = system.model.emission.noise[None, :, None]
     density = gaussian_log_density(repeat_particles(sequences.y, particles), seen, noise)
     scored = jnp.where(repeat_particles(sequences.mask, particles), density, 0.0)
     return jnp.sum(jnp.mean(scored, axis=-1))

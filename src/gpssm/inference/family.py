@@ -4,7 +4,7 @@ q(x[1] given y[1:t']) q(u_f) Π q(x[t+1] given x[t], f_t, target[t+1])
 and, where the target is the smoothed pseudo-state, q(u_b) and the backward pass.
 """
 
-from typing import Literal, Self
+from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -58,7 +58,7 @@ class Model(Settings):
     informative_initial_state: bool = Field(False, description="let KL(q(x1)‖p(x1)) count")
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _consistent(self) -> "Model":
         make_kernel(self.kernel, inputs=1)
         if self.recognition == "smoother" and self.target != "smoother":
             raise ValueError(

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.progress import (
@@ -20,10 +20,11 @@ from rich.progress import (
 from rich.progress import Progress as RichProgress
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Something that shows how far training is."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> "Progress": ...
 
     def __exit__(
         self,
@@ -41,7 +42,7 @@ ProgressFactory = Callable[[str, int], Progress]
 
 
 class _Silent:
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Progress":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,7 +66,7 @@ class _Bar(_Silent):
         )
         self._task = self._rich.add_task(title, total=total, terms="compiling …")
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Progress":
         self._rich.__enter__()
         return self
 
