@@ -9,7 +9,17 @@ forecast = run.predict(u, y_warmup)
 
 __version__ = "0.1.0"
 
-from .data import Dataset
+from .data import (
+    Dataset,
+    DataWarning,
+    Experiment,
+    Normalisation,
+    list_datasets,
+    load_dataset,
+    read,
+    simulate,
+    simulators,
+)
 from .errors import ConfigError, DataError, GpssmError, ModelFileError
 from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
 from .prediction import Forecast
@@ -19,17 +29,25 @@ from .training import Training
 __all__ = [
     "ConfigError",
     "DataError",
+    "DataWarning",
     "Dataset",
+    "Experiment",
     "Forecast",
     "GpssmError",
     "Model",
     "ModelFileError",
+    "Normalisation",
     "Run",
     "Training",
     "cbf_ssm",
     "fit",
+    "list_datasets",
     "load",
+    "load_dataset",
     "method",
     "pr_ssm",
+    "read",
+    "simulate",
+    "simulators",
     "vcdt",
 ]

@@ -1,0 +1,46 @@
+# Each target does all of its own set-up: nothing but python3 and make is needed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+DOCS   := $(VENV)/.docs-ready
+
+.PHONY: demo test lint format docs lock clean
+
+demo: $(READY)  ## fit a model to built-in data and show its forecast
+	$(BIN)/python -m gpssm.demo
+
+test: $(READY)  ## run all tests
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY)  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(DOCS)  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+# The same versions next year: constraints.txt pins everything that is installed.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+$(DOCS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	touch $@
+
+lock:  ## write constraints.txt anew from the newest versions
+	rm -rf $(VENV)-lock
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --upgrade -e ".[dev,docs]"
+	$(VENV)-lock/bin/python -m pip freeze --exclude-editable > constraints.txt
+	rm -rf $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache
