@@ -19,10 +19,9 @@ mean_rmse = np.sqrt(np.mean((y - data.train[0].y.mean()) ** 2))
 print(f"RMSE            {forecast.rmse(y):.3f} cm (constant mean: {mean_rmse:.3f} cm)")
 print(f"log-likelihood  {forecast.log_likelihood(y):.3f} per step")
 print(f"95 % band       covers {forecast.coverage(y, level=0.95):.1%}")
-print(
-    f"in 500 s        {forecast.quantile(0.05)[-1, 0]:.1f} to {forecast.quantile(0.95)[-1, 0]:.1f} cm"
-)
+low, high = forecast.quantile(0.05)[-1, 0], forecast.quantile(0.95)[-1, 0]
+print(f"after 500 s     {low:.1f} to {high:.1f} cm with a probability of 90 %")
 
 run.save("two_tanks.gpssm")
 run = gpssm.load("two_tanks.gpssm")
-print("after loading  ", np.array_equal(run.predict(u, y_warmup).mean, forecast.mean))
+print("after loading   the same numbers:", np.array_equal(run.predict(u, y_warmup).mean, forecast.mean))

@@ -23,18 +23,37 @@ Profile = Literal["rbf", "matern12", "matern32", "matern52"]
 FeatureMap = Callable[[Float[Array, "inputs n"]], Float[Array, "groups features n"]]
 
 
-class AbstractKernel(eqx.Module):
-    """A positive-definite function of two points."""
+class AbstractCovariance(eqx.Module):
+    """A kernel whose first point is fixed: what the time loop evaluates at x.
+
+    All that depends on the hyper-parameters and on z alone is computed when it is made.
+    """
 
     @abstractmethod
-    def matrix(
-        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
-    ) -> Float[Array, "groups m n"]:
+    def __call__(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
         """k(z, x) for every pair of columns."""
 
     @abstractmethod
     def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
         """k(x, x) for every column."""
+
+
+class AbstractKernel(eqx.Module):
+    """A positive-definite function of two points."""
+
+    @abstractmethod
+    def at(self, z: Float[Array, "inputs m"]) -> AbstractCovariance:
+        """The kernel with its first point fixed to the columns of z."""
+
+    def matrix(
+        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
+    ) -> Float[Array, "groups m n"]:
+        """k(z, x) for every pair of columns."""
+        return self.at(z)(x)
+
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        """k(x, x) for every column."""
+        return self.at(x).diagonal(x)
 
     @abstractmethod
     def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
@@ -72,6 +91,44 @@ _PROFILES: dict[str, tuple[Callable[[Array], Array], float | None]] = {
 }
 
 
+@jax.custom_vjp
+def squared_distance(
+    z: Float[Array, "groups inputs m"], x: Float[Array, "groups inputs n"]
+) -> Float[Array, "groups m n"]:
+    """Σ_i (z_i − x_i)², from differences: |z|² − 2zx + |x|² would cancel in float32."""
+    squares = [jnp.square(z[:, i, :, None] - x[:, i, None, :]) for i in range(z.shape[1])]
+    return functools.reduce(operator.add, squares)
+
+
+def _squared_distance_forward(z: Array, x: Array) -> tuple[Array, tuple[Array, Array]]:
+    return squared_distance(z, x), (z, x)
+
+
+def _squared_distance_backward(points: tuple[Array, Array], g: Array) -> tuple[Array, Array]:
+    """∂/∂z = 2 (z Σ_n g − x gᵀ), ∂/∂x = 2 (x Σ_m g − z g): two products, not a loop per input."""
+    z, x = points
+    grad_z = z * jnp.sum(g, axis=2)[:, None] - x @ jnp.swapaxes(g, 1, 2)
+    grad_x = x * jnp.sum(g, axis=1)[:, None] - z @ g
+    return 2.0 * grad_z, 2.0 * grad_x
+
+
+squared_distance.defvjp(_squared_distance_forward, _squared_distance_backward)
+
+
+class _StationaryAt(AbstractCovariance):
+    scaled_z: Float[Array, "groups inputs m"]
+    inverse_lengthscales: Float[Array, "groups inputs"]
+    variance: Float[Array, " groups"]
+    profile: Profile = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
+        s = squared_distance(self.scaled_z, self.inverse_lengthscales[..., None] * x[None])
+        return self.variance[:, None, None] * _PROFILES[self.profile][0](s)
+
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], x.shape[1]))
+
+
 class Stationary(AbstractKernel):
     """σ² ρ(Σ_i (z_i − x_i)² / ℓ_i²): RBF and Matérn kernels with a length scale per input."""
 
@@ -89,20 +146,10 @@ class Stationary(AbstractKernel):
         """ℓ."""
         return positive(self.raw_lengthscales)
 
-    def matrix(
-        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
-    ) -> Float[Array, "groups m n"]:
-        """σ² ρ(s), with s from differences: exact where z and x are close, also in float32."""
-        z = z[None] / self.lengthscales[..., None]
-        x = x[None] / self.lengthscales[..., None]
-        # A sum over the few inputs fuses into one loop; |z|² − 2zx + |x|² would cancel.
-        squares = [jnp.square(z[:, i, :, None] - x[:, i, None, :]) for i in range(z.shape[1])]
-        s = functools.reduce(operator.add, squares)
-        return self.variance[:, None, None] * _PROFILES[self.profile][0](s)
-
-    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
-        """σ²."""
-        return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], x.shape[1]))
+    def at(self, z: Float[Array, "inputs m"]) -> AbstractCovariance:
+        """σ² ρ(s), s = Σ (z − x)² / ℓ²."""
+        inverse = 1.0 / self.lengthscales
+        return _StationaryAt(inverse[..., None] * z[None], inverse, self.variance, self.profile)
 
     def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
         """√(2σ²/R) cos(ωᵀx + b), with ω from the spectral density and b uniform."""
@@ -119,6 +166,17 @@ class Stationary(AbstractKernel):
         return lambda x: scale * jnp.cos(jnp.einsum("gri,in->grn", omega, x) + phase)
 
 
+class _LinearAt(AbstractCovariance):
+    weighted_z: Float[Array, "groups inputs m"]
+    variances: Float[Array, "groups inputs"]
+
+    def __call__(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
+        return jnp.einsum("gim,in->gmn", self.weighted_z, x)
+
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        return self.variances @ jnp.square(x)
+
+
 class Linear(AbstractKernel):
     """Σ_i σ_i² z_i x_i: functions that are linear in the input, with a variance per input."""
 
@@ -129,15 +187,9 @@ class Linear(AbstractKernel):
         """σ_i²."""
         return positive(self.raw_variances)
 
-    def matrix(
-        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
-    ) -> Float[Array, "groups m n"]:
+    def at(self, z: Float[Array, "inputs m"]) -> AbstractCovariance:
         """Zᵀ diag(σ²) X."""
-        return jnp.einsum("gi,im,in->gmn", self.variances, z, x)
-
-    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
-        """Σ σ_i² x_i²."""
-        return self.variances @ jnp.square(x)
+        return _LinearAt(self.variances[..., None] * z[None], self.variances)
 
     def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
         """wᵀx / √R with w ~ N(0, diag(σ²))."""
@@ -147,21 +199,27 @@ class Linear(AbstractKernel):
         return lambda x: jnp.einsum("gri,in->grn", weights, x)
 
 
+class _CombinedAt(AbstractCovariance):
+    first: AbstractCovariance
+    second: AbstractCovariance
+    combine: Callable[[Array, Array], Array] = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
+        return self.combine(self.first(x), self.second(x))
+
+    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
+        return self.combine(self.first.diagonal(x), self.second.diagonal(x))
+
+
 class Sum(AbstractKernel):
     """k₁ + k₂."""
 
     first: AbstractKernel
     second: AbstractKernel
 
-    def matrix(
-        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
-    ) -> Float[Array, "groups m n"]:
-        """k₁(z, x) + k₂(z, x)."""
-        return self.first.matrix(z, x) + self.second.matrix(z, x)
-
-    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
-        """k₁(x, x) + k₂(x, x)."""
-        return self.first.diagonal(x) + self.second.diagonal(x)
+    def at(self, z: Float[Array, "inputs m"]) -> AbstractCovariance:
+        """k₁(z, ·) + k₂(z, ·)."""
+        return _CombinedAt(self.first.at(z), self.second.at(z), operator.add)
 
     def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
         """φ₁ + ζφ₂ with random signs ζ = ±1, which make the mixed terms vanish on average."""
@@ -178,15 +236,9 @@ class Product(AbstractKernel):
     first: AbstractKernel
     second: AbstractKernel
 
-    def matrix(
-        self, z: Float[Array, "inputs m"], x: Float[Array, "inputs n"]
-    ) -> Float[Array, "groups m n"]:
-        """k₁(z, x) k₂(z, x)."""
-        return self.first.matrix(z, x) * self.second.matrix(z, x)
-
-    def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
-        """k₁(x, x) k₂(x, x)."""
-        return self.first.diagonal(x) * self.second.diagonal(x)
+    def at(self, z: Float[Array, "inputs m"]) -> AbstractCovariance:
+        """k₁(z, ·) · k₂(z, ·)."""
+        return _CombinedAt(self.first.at(z), self.second.at(z), operator.mul)
 
     def features(self, key: PRNGKeyArray, count: int, dtype: DTypeLike) -> FeatureMap:
         """√R φ₁ φ₂: the two draws are independent, so their covariances multiply."""

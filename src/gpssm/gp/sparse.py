@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .kernels import AbstractKernel
+from .kernels import AbstractCovariance, AbstractKernel
 from .positive import positive, raw_positive
 
 Covariance = Literal["diagonal", "full", "delta"]
@@ -83,6 +83,7 @@ class Factor(eqx.Module):
 
     kernel: AbstractKernel
     z: Float[Array, "inputs m"]
+    covariance: AbstractCovariance
     Lz_inverse: Float[Array, "groups m m"]
     mean: Float[Array, "outputs m"]
     std: Float[Array, "outputs m"] | None
@@ -119,13 +120,14 @@ def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: DTypeLike) ->
     if not q.whitened:
         mean = (Lz_inverse @ mean[..., None])[..., 0]
         root = None if root is None else Lz_inverse @ root
-    factor = Factor(gp.kernel, gp.inducing_inputs.T, Lz_inverse, mean, std, root, q.whitened)
+    z = gp.inducing_inputs.T
+    factor = Factor(gp.kernel, z, gp.kernel.at(z), Lz_inverse, mean, std, root, q.whitened)
     return jax.tree.map(lambda leaf: leaf.astype(dtype), factor)
 
 
 def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
     """a = Lz⁻¹ k(z, x)."""
-    return factor.Lz_inverse @ factor.kernel.matrix(factor.z, x)
+    return factor.Lz_inverse @ factor.covariance(x)
 
 
 def weigh(
@@ -141,7 +143,7 @@ def prior_variance(
     factor: Factor, a: Float[Array, "groups m n"], x: Float[Array, "inputs n"]
 ) -> Float[Array, "groups n"]:
     """Var(f(x) given u) = k(x,x) − aᵀa, kept above zero against rounding."""
-    total = factor.kernel.diagonal(x)
+    total = factor.covariance.diagonal(x)
     explained = jnp.sum(jnp.square(a), axis=1)
     return jnp.maximum(total - explained, jnp.finfo(a.dtype).eps * total)
 
