@@ -23,7 +23,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 docs: $(DOCS)  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The same versions next year: constraints.txt pins everything that is installed.
 $(READY): pyproject.toml constraints.txt

@@ -24,4 +24,7 @@ print(f"after 500 s     {low:.1f} to {high:.1f} cm with a probability of 90 %")
 
 run.save("two_tanks.gpssm")
 run = gpssm.load("two_tanks.gpssm")
-print("after loading   the same numbers:", np.array_equal(run.predict(u, y_warmup).mean, forecast.mean))
+print(
+    "after loading   the same numbers:",
+    np.array_equal(run.predict(u, y_warmup).mean, forecast.mean),
+)

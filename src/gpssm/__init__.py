@@ -1,10 +1,12 @@
 """Probabilistic models of dynamical systems, learned from logged inputs and outputs.
 
+```python
 import gpssm
 
 model = gpssm.cbf_ssm(dim_x=4, k=50)
 run = gpssm.fit(model, data.train, steps=2000, seed=0)
 forecast = run.predict(u, y_warmup)
+```
 """
 
 __version__ = "0.1.0"

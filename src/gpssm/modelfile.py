@@ -20,10 +20,11 @@ from . import __version__
 from .data import Normalisation
 from .errors import ConfigError, DataError, ModelFileError, expected
 from .inference import Model, Sequences, System, build
-from .training import Training
+from .training import History, Training
 
 FORMAT = 1
 _KIND = "gpssm model"
+_HISTORY = "history."
 
 
 class Content(NamedTuple):
@@ -33,6 +34,7 @@ class Content(NamedTuple):
     normalisation: Normalisation
     training: Training
     seed: int
+    history: History
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
 
@@ -41,6 +43,7 @@ def save(path: str | Path, content: Content) -> Path:
     """Write the file, atomically."""
     path = Path(path)
     arrays = {name: np.asarray(leaf) for name, leaf in _named_leaves(content.system)}
+    arrays |= {_HISTORY + name: column for name, column in content.history.columns().items()}
     header = {"kind": _KIND, "format": str(FORMAT), "content": json.dumps(_describe(content))}
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -110,6 +113,9 @@ def _restore(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> Conten
         normalisation,
         Training(**described["training"]),
         int(described["seed"]),
+        History.from_columns(
+            {n.removeprefix(_HISTORY): a for n, a in arrays.items() if n.startswith(_HISTORY)}
+        ),
         tuple(described["input_names"]),
         tuple(described["output_names"]),
     )

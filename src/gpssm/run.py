@@ -72,15 +72,8 @@ class Run:
 
     def save(self, path: str | Path) -> Path:
         """Write the run to one file: safetensors and JSON, nothing that can run code."""
-        content = modelfile.Content(
-            self.system,
-            self.normalisation,
-            self.training,
-            self.seed,
-            self.input_names,
-            self.output_names,
-        )
-        return modelfile.save(path, content)
+        content = (getattr(self, field) for field in modelfile.Content._fields)
+        return modelfile.save(path, modelfile.Content(*content))
 
     def _rollout(
         self, u: np.ndarray, y: np.ndarray, conditioned: int, particles: int, seed: int
@@ -153,16 +146,7 @@ def fit(
 
 def load(path: str | Path) -> Run:
     """Read a run that `Run.save` wrote."""
-    content = modelfile.load(path)
-    return Run(
-        content.system,
-        content.normalisation,
-        content.training,
-        content.seed,
-        History.empty(),
-        content.input_names,
-        content.output_names,
-    )
+    return Run(*modelfile.load(path))
 
 
 def _dataset(data: Dataset | None, u: Any, y: Any) -> Dataset:

@@ -21,7 +21,7 @@ VARIANTS = {
     "per output": cbf_ssm(dim_x=2, kernel_per_output=True, kernel="matern32", **SMALL),
     "gru": cbf_ssm(dim_x=2, recognition="gru", informative_initial_state=True, **SMALL),
     "conv": cbf_ssm(dim_x=2, recognition="conv", informative_initial_state=True, **SMALL),
-    "inflated": cbf_ssm(dim_x=2, inflate_noise=True, noise="shared", **SMALL),
+    "inflated": cbf_ssm(dim_x=2, inflate_noise=True, noise_draw="shared", **SMALL),
 }
 
 

@@ -97,7 +97,7 @@ def test_entropy_of_a_delta_free_pass_is_the_sum_of_gaussian_entropies(key):
 
 def test_shared_noise_moves_all_hidden_dimensions_with_one_draw(key):
     """With one draw the residuals of a step are proportional to the standard deviations."""
-    config = cbf_ssm(dim_x=4, noise="shared", **{**SMALL, "lag": None})
+    config = cbf_ssm(dim_x=4, noise_draw="shared", **{**SMALL, "lag": None})
     sequences = make_sequences(batch=1, time=2)
     system = make_system(config, sequences)
     factor = factor_system(system, jnp.float64).backward

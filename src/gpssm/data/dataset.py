@@ -301,13 +301,13 @@ class Dataset:
     def __str__(self) -> str:
         time = "unknown" if self.sampling_time is None else f"{self.sampling_time:g} s"
         lines = [f"Dataset {self.name!r}: {self.num_rows} rows, sampling time {time}"]
-        lines.append(f"  inputs   {_channels(self.input_names, self.input_units)}")
-        lines.append(f"  outputs  {_channels(self.output_names, self.output_units)}")
+        lines.append(f"  inputs     {_channels(self.input_names, self.input_units)}")
+        lines.append(f"  outputs    {_channels(self.output_names, self.output_units)}")
         for part in self.parts or ("",):
             runs = [each for each in self.experiments if each.part == part]
             lines.append(f"  {part or 'all':<11}{summary(runs)}")
-        lines += [f"  step     {step}" for step in self.steps]
-        lines += [f"  note     {note}" for note in self.notes]
+        lines += [f"  step       {step}" for step in self.steps]
+        lines += [f"  note       {note}" for note in self.notes]
         return "\n".join(lines)
 
 

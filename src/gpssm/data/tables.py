@@ -192,7 +192,9 @@ def _numbers(table: Table, column: str) -> Float64[np.ndarray, " rows"]:
         try:
             numbers[index] = _number(cell)
         except (TypeError, ValueError):
-            remedy = "Correct the cell, or leave it empty if the value is missing."
+            remedy = (
+                "Correct the cell; an output may also be left empty, which marks it as missing."
+            )
             _complain(table, column, index, f"{str(cell)[:40]!r}", "a number", remedy)
     return numbers
 

@@ -1,11 +1,20 @@
 """Sparse Gaussian processes: kernels, q(u), conditionals, KL, and ways to draw f."""
 
 from .draws import FUNCTION_DRAWS, DrawState, FunctionDraw
-from .kernels import AbstractKernel, Linear, Product, Stationary, Sum, make_kernel
+from .kernels import (
+    AbstractCovariance,
+    AbstractKernel,
+    Linear,
+    Product,
+    Stationary,
+    Sum,
+    make_kernel,
+)
 from .sparse import Factor, InducingPosterior, SparseGP, conditional, factorise, kl_divergence
 
 __all__ = [
     "FUNCTION_DRAWS",
+    "AbstractCovariance",
     "AbstractKernel",
     "DrawState",
     "Factor",

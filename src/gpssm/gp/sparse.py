@@ -83,7 +83,7 @@ class Factor(eqx.Module):
 
     kernel: AbstractKernel
     z: Float[Array, "inputs m"]
-    covariance: AbstractCovariance
+    kernel_at_z: AbstractCovariance
     Lz_inverse: Float[Array, "groups m m"]
     mean: Float[Array, "outputs m"]
     std: Float[Array, "outputs m"] | None
@@ -127,7 +127,7 @@ def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: DTypeLike) ->
 
 def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
     """a = Lz⁻¹ k(z, x)."""
-    return factor.Lz_inverse @ factor.covariance(x)
+    return factor.Lz_inverse @ factor.kernel_at_z(x)
 
 
 def weigh(
@@ -143,7 +143,7 @@ def prior_variance(
     factor: Factor, a: Float[Array, "groups m n"], x: Float[Array, "inputs n"]
 ) -> Float[Array, "groups n"]:
     """Var(f(x) given u) = k(x,x) − aᵀa, kept above zero against rounding."""
-    total = factor.covariance.diagonal(x)
+    total = factor.kernel_at_z.diagonal(x)
     explained = jnp.sum(jnp.square(a), axis=1)
     return jnp.maximum(total - explained, jnp.finfo(a.dtype).eps * total)
 

@@ -66,7 +66,7 @@ def backward_pass(
     draw = config.draw.start(key_draw, factor, sequences.batch * particles).tile(plan.windows)
     begin = _begin(key_begin, system, plan.windows * sequences.batch * particles)
     signals = _window_signals(sequences, plan, config.smoother_sees_next_output)
-    noise_dims = 1 if config.noise == "shared" else begin.shape[0]
+    noise_dims = 1 if config.noise_draw == "shared" else begin.shape[0]
     noise_shape = (plan.depth - 1, noise_dims, begin.shape[1])
     noise = jax.random.normal(key_noise, noise_shape, begin.dtype)
 
@@ -74,12 +74,12 @@ def backward_pass(
         signal, eps = inputs
         mean, variance = _f_b(system, factor, draw, h, signal)
         h = h + mean + jnp.sqrt(variance) * eps
-        return h, (h, 0.5 * jnp.sum(_LOG_2_PI_E + jnp.log(variance), axis=0))
+        return h, (h, _entropy(variance))
 
     _, (rest, entropies) = jax.lax.scan(jax.checkpoint(step), begin, (signals, noise))
     hidden = jnp.concatenate([begin[None], rest])
-    begin_entropy = 0.5 * jnp.sum(_LOG_2_PI_E + jnp.log(_begin_variance(system)))
-    entropies = jnp.concatenate([jnp.broadcast_to(begin_entropy, (1, begin.shape[1])), entropies])
+    begin_variance = jnp.broadcast_to(_begin_variance(system)[:, None], begin.shape)
+    entropies = jnp.concatenate([_entropy(begin_variance)[None], entropies])
     delivered = _deliver(entropies[:, None], plan, sequences.length)
     return BackwardPass(
         _deliver(hidden, plan, sequences.length), jnp.sum(jnp.mean(delivered, axis=-1))
@@ -89,10 +89,17 @@ def backward_pass(
 def _f_b(
     system: System, factor: Factor, draw: DrawState, h: Array, signal: Array
 ) -> tuple[Array, Array]:
-    """Moments of f_b(h[t+1], y[t+1], y[t], u[t]); the variance of a pathwise draw is zero."""
+    """Moments of f_b(h[t+1], y[t+1], y[t], u[t])."""
     x = jnp.concatenate([h, repeat_particles(signal, system.config.particles)])
     mean, variance = system.config.draw.evaluate(factor, draw, x)
+    # The variance of a pathwise draw is zero, where the square root has no derivative.
     return mean, jnp.maximum(variance, jnp.finfo(variance.dtype).tiny)
+
+
+def _entropy(variance: Float[Array, "hidden n"]) -> Float[Array, " n"]:
+    """Σ ½ log(2πe v); none for a draw of f that leaves nothing random."""
+    random = variance > jnp.finfo(variance.dtype).tiny
+    return 0.5 * jnp.sum(jnp.where(random, _LOG_2_PI_E + jnp.log(variance), 0.0), axis=0)
 
 
 def _begin_variance(system: System) -> Float[Array, " hidden"]:

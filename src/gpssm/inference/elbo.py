@@ -32,9 +32,9 @@ from .sequences import Sequences, repeat_particles
 class Weights(Settings):
     """The β of the ELBO."""
 
-    state_kl: float = Field(1.0, ge=0)
-    inducing_kl: float = Field(1.0, ge=0)
-    entropy: float = Field(0.0, ge=0)
+    state_kl: float = Field(1.0, ge=0, description="β_x")
+    inducing_kl: float = Field(1.0, ge=0, description="β_u")
+    entropy: float = Field(0.0, ge=0, description="β_H")
 
 
 class Elbo(NamedTuple):

@@ -25,37 +25,61 @@ class Model(Settings):
     Initial values are in normalised units, in which every channel has unit variance.
     """
 
-    name: str = "custom"
+    name: str = Field("custom", description="how reports call the model")
     dim_x: int = Field(4, ge=1, description="number of states, outputs included")
     # The family
-    target: Literal["none", "observation", "smoother"] = "smoother"
-    function_draw: Literal["independent", "trajectory", "mean", "delta", "pathwise"] = "independent"
-    k: float = Field(50.0, ge=1, description="soft conditioning: 1 is Kalman, inf is none")
-    recognition: Literal["output", "mlp", "conv", "gru", "smoother"] = "smoother"
-    warmup: int = Field(16, ge=1, description="outputs that the recognition sees, t'")
-    lag: int | None = Field(16, ge=1, description="window of the backward pass; None: all of it")
-    smoother_sees_next_output: bool = True
-    inflate_noise: bool = Field(False, description="conditioning as in the authors' code")
-    noise: Literal["independent", "shared"] = Field(
+    target: Literal["none", "observation", "smoother"] = Field(
+        "smoother",
+        description="what x[t+1] is conditioned on: nothing, y[t+1], or the smoothed pseudo-state",
+    )
+    function_draw: Literal["independent", "trajectory", "mean", "delta", "pathwise"] = Field(
+        "independent", description="how f is drawn along a trajectory"
+    )
+    k: float = Field(50.0, ge=1, description="soft conditioning: 1 is Kalman's update, inf is none")
+    recognition: Literal["output", "mlp", "conv", "gru", "smoother"] = Field(
+        "smoother",
+        description="how x[1] is found: from y[1], by a network, or by the backward pass",
+    )
+    warmup: int = Field(16, ge=1, description="outputs that a recognition network sees, t'")
+    lag: int | None = Field(
+        16, ge=1, description="look-ahead of a window of the backward pass; None: no windows"
+    )
+    smoother_sees_next_output: bool = Field(
+        True, description="y[t+1] among the inputs of the backward GP (not in the authors' code)"
+    )
+    inflate_noise: bool = Field(
+        False, description="conditioning as in the authors' code, r + (k − 1) v⁻ in place of r"
+    )
+    noise_draw: Literal["independent", "shared"] = Field(
         "independent", description="`shared`: one draw for all state dimensions of a particle"
     )
-    particles: int = Field(50, ge=1)
+    particles: int = Field(50, ge=1, description="samples of each sequence's states")
     # The Gaussian processes
-    kernel: str = "rbf"
-    kernel_per_output: bool = False
-    inducing_points: int = Field(20, ge=1)
-    inducing_inputs: Literal["kmeans", "uniform"] = "uniform"
-    covariance: Literal["diagonal", "full", "delta"] = "diagonal"
-    whitened: bool = False
+    kernel: str = Field("rbf", description="by name; sums `a+b` and products `a*b` are allowed")
+    kernel_per_output: bool = Field(
+        False, description="one set of kernel hyper-parameters per GP output, not one for all"
+    )
+    inducing_points: int = Field(20, ge=1, description="M, of each GP")
+    inducing_inputs: Literal["kmeans", "uniform"] = Field(
+        "uniform", description="where they start: centres of lagged data, or anywhere in a box"
+    )
+    covariance: Literal["diagonal", "full", "delta"] = Field(
+        "diagonal", description="of q(u): diagonal, full (Cholesky), or none at all"
+    )
+    whitened: bool = Field(False, description="q(u) stated for v = Lz⁻¹ u, not for u itself")
     # Where training starts
-    kernel_variance: float = Field(0.25, gt=0)
-    lengthscale: float = Field(2.0, gt=0)
-    inducing_range: float = Field(2.0, gt=0, description="of uniform inducing inputs")
-    inducing_mean: float = Field(0.0025, ge=0)
-    inducing_std: float = Field(0.01, gt=0)
-    process_variance: float = Field(4e-6, gt=0)
-    output_variance: float = Field(1.0, gt=0)
-    informative_initial_state: bool = Field(False, description="let KL(q(x1)‖p(x1)) count")
+    kernel_variance: float = Field(0.25, gt=0, description="σ² of the kernel, at the start")
+    lengthscale: float = Field(2.0, gt=0, description="ℓ of the kernel, at the start")
+    inducing_range: float = Field(
+        2.0, gt=0, description="half width of the box of uniform inducing inputs"
+    )
+    inducing_mean: float = Field(0.0025, ge=0, description="size of the mean of q(u), at the start")
+    inducing_std: float = Field(0.01, gt=0, description="standard deviation of q(u), at the start")
+    process_variance: float = Field(4e-6, gt=0, description="Σx, at the start")
+    output_variance: float = Field(
+        1.0, gt=0, description="Σy and the hidden entries of r, at the start"
+    )
+    informative_initial_state: bool = Field(False, description="let KL(q(x[1])‖p(x[1])) count")
 
     @model_validator(mode="after")
     def _consistent(self) -> "Model":

@@ -51,7 +51,7 @@ def forward_pass(
     config = system.config
     key_draw, key_noise = jax.random.split(key)
     draw = config.draw.start(key_draw, factor, x1.shape[1])
-    noise_dims = 1 if config.noise == "shared" else x1.shape[0]
+    noise_dims = 1 if config.noise_draw == "shared" else x1.shape[0]
     noise = jax.random.normal(key_noise, (u.shape[0] - 1, noise_dims, x1.shape[1]), x1.dtype)
     process_noise, target_noise = system.model.transition.noise, system.target_noise[:, None]
 

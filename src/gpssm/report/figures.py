@@ -48,8 +48,8 @@ def plot_forecast(
             _draw_output(axis, forecast, d, step, None if y is None else y[:, d])
             axis.set_ylabel(_label(forecast, d, units))
         axes[-1, 0].set_xlabel("time step" if sampling_time is None else "time [s]")
-        axes[0, 0].legend(ncols=5, loc="lower right", bbox_to_anchor=(1.0, 1.0))
-        axes[0, 0].set_title(title, loc="left")
+        axes[0, 0].legend(ncols=5, loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+        figure.suptitle(title, x=0.01, ha="left")
         if path is not None:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(path)

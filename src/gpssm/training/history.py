@@ -34,6 +34,15 @@ class History:
         table = pd.concat([self.table, pd.DataFrame(columns)], ignore_index=True)
         return History(table.rename_axis("step"))
 
+    def columns(self) -> dict[str, np.ndarray]:
+        """The table as plain arrays."""
+        return {str(name): self.table[name].to_numpy() for name in self.table}
+
+    @classmethod
+    def from_columns(cls, columns: dict[str, np.ndarray]) -> "History":
+        """The inverse of `columns`."""
+        return cls(pd.DataFrame(columns).rename_axis("step"))
+
     def to_csv(self, path: str | Path) -> None:
         """Write the table."""
         self.table.to_csv(path)

@@ -16,19 +16,21 @@ class Training(Settings):
     sequence_length: int = Field(50, ge=2, description="time steps per sequence")
     stride: int = Field(1, ge=1, description="rows between the starts of two sequences")
     # Optimiser
-    learning_rate: float = Field(0.05, gt=0, description="of Adam, at its highest")
-    schedule: Literal["cosine", "constant"] = "cosine"
+    learning_rate: float = Field(0.05, gt=0, description="highest learning rate of Adam")
+    schedule: Literal["cosine", "constant"] = Field(
+        "cosine", description="of the learning rate after its warm-up"
+    )
     warmup_steps: int = Field(20, ge=0, description="over which the learning rate rises from 0")
     clip_norm: float = Field(100.0, gt=0, description="largest norm of a gradient per time step")
     average: float = Field(
         0.99, ge=0, lt=1, description="memory of the average of the parameters; predictions use it"
     )
     # Weights of the ELBO
-    state_kl: float = Field(1.0, ge=0)
+    state_kl: float = Field(1.0, ge=0, description="weight of the KL of the conditioned states")
     inducing_kl: float = Field(
         1.0, ge=0, description="1: the KL of the inducing values counts once for all the data"
     )
-    entropy: float = Field(0.0, ge=0, description="of the backward pass")
+    entropy: float = Field(0.0, ge=0, description="weight of the entropy of the backward pass")
     precision: Literal["mixed", "float64"] = Field(
         "mixed", description="mixed: factorisation in float64, rollout in float32"
     )

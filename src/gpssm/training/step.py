@@ -81,7 +81,7 @@ def train_step(
         return -terms.total / length, terms
 
     (value, terms), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(state.system)
-    norm = optax.global_norm(gradient)
+    norm = optax.tree.norm(gradient)
     finite = jnp.isfinite(value) & jnp.isfinite(norm)
     new_state = _move(state, gradient, finite, training)
     rate = learning_rate_schedule(training)(state.step)

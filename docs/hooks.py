@@ -1,0 +1,12 @@
+"""A hook of MkDocs: takes the marks that only the tests read off the code blocks."""
+
+import re
+from typing import Any
+
+# `python no-run` is compiled but not run, `text output` is what the block before it prints.
+_MARKS = re.compile(r"^```(python no-run|text output)$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The page as MkDocs should see it."""
+    return _MARKS.sub(lambda found: f"```{found[1].split()[0]}", markdown)

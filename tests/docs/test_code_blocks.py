@@ -1,0 +1,126 @@
+"""The documentation is true: its code runs, it prints what it says, its tables are complete."""
+
+import functools
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import gpssm
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [path for path in (*sorted(DOCS.glob("*.md")), ROOT / "README.md") if path.is_file()]
+STEPS = 2  # of every fit in the documentation: the tests ask whether it runs, not how well
+
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(path):
+    """(kind, line, content) of every fenced block of a page."""
+    text = path.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        yield found["info"].strip(), text[: found.start()].count("\n") + 2, found["body"]
+
+
+def compiled(path, line, body):
+    """The block as code whose line numbers are those of the page."""
+    return compile("\n" * (line - 1) + body, str(path), "exec")
+
+
+@pytest.fixture
+def brief_fits(monkeypatch):
+    """`gpssm.fit` with a handful of steps and few particles, and no progress on the screen."""
+    real = gpssm.fit
+
+    @functools.wraps(real)
+    def brief(model, *data, **settings):
+        small = model.replace(particles=min(model.particles, 4))
+        return real(small, *data, **{**settings, "steps": STEPS, "quiet": True})
+
+    monkeypatch.setattr(gpssm, "fit", brief)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_code_blocks_run_and_print_what_the_page_says(
+    path, brief_fits, tmp_path, monkeypatch, capsys
+):
+    """One page after the other, its blocks in order and in one namespace."""
+    monkeypatch.chdir(tmp_path)
+    namespace, printed = {"__name__": "__main__"}, None
+    for kind, line, body in blocks(path):
+        if kind == "python":
+            capsys.readouterr()
+            exec(compiled(path, line, body), namespace)
+            printed = capsys.readouterr().out
+        elif kind == "python no-run":
+            compiled(path, line, body)
+        elif kind == "text output":
+            assert printed is not None, f"{path.name}:{line}: no python block before it"
+            assert body.rstrip() == printed.rstrip(), f"{path.name}:{line}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_fence_is_of_a_known_kind(path):
+    """A misspelt mark would silently leave a block unchecked."""
+    known = {"python", "python no-run", "text", "text output", "bash"}
+    assert {kind for kind, _, _ in blocks(path)} <= known
+    assert path.read_text(encoding="utf-8").count("```") % 2 == 0
+
+
+def test_the_navigation_lists_every_page():
+    lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"^\s+- [\w ]+: ([\w/-]+\.md)$", lines, re.MULTILINE)
+    assert sorted(listed) == sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
+
+
+def test_the_tables_of_settings_are_those_of_the_code():
+    """Every setting is in a table, and what its description leaves open is explained below it."""
+    spec = importlib.util.spec_from_file_location("settings_tables", DOCS / "settings_tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = module.PAGE.read_text(encoding="utf-8")
+    assert page == module.updated(page), "run: python docs/settings_tables.py"
+    for settings in module.TABLES.values():
+        for name, field in settings.model_fields.items():
+            assert field.description or f"**`{name}`**" in page, name
+
+
+def test_the_reference_has_every_public_name_and_no_other():
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: gpssm\.(\w+)$", page, re.MULTILINE)) == sorted(gpssm.__all__)
+
+
+def test_every_dependency_has_its_reason_and_no_other_has():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    wanted = [re.match(r"[\w-]+", each)[0] for group in groups for each in group]
+    page = (DOCS / "dependencies.md").read_text(encoding="utf-8")
+    reasons = re.findall(r"^\| `([\w-]+)` \| \S.*\|$", page, re.MULTILINE)
+    assert sorted(reasons) == sorted(wanted)
+
+
+NOTATION = [
+    line.strip("|").split("|")
+    for line in (DOCS / "notation.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("|") and line.count("|") == 5 and ".py" in line
+]
+
+
+@pytest.mark.parametrize("row", NOTATION, ids=lambda row: row[0].strip())
+def test_the_names_of_the_notation_are_in_the_files_it_gives(row):
+    code, files = (re.findall(r"`([^`]+)`", cell) for cell in row[2:4])
+    assert code, "a row without a name"
+    assert files, "a row without a file"
+    source = "\n".join((ROOT / "src/gpssm" / f).read_text(encoding="utf-8") for f in files)
+    for name in code:
+        for part in re.findall(r"[A-Za-z_]\w*", name):
+            assert re.search(rf"\b{part}\b", source), f"{part} is not in {files}"
+
+
+def test_no_page_names_a_place_on_somebodys_machine():
+    for path in (*PAGES, ROOT / "mkdocs.yml"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(?<![\w.])/(home|root|work|tmp|Users|opt)/", text), path.name
