@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gpssm import inference
-from gpssm.gp import Linear, SparseGP
+from gpssm.gp import Linear, SparseGP, make_keys
 from gpssm.gp.positive import raw_positive
 from gpssm.gp.sparse import InducingPosterior
 from gpssm.inference import Model, Sequences, System, build
@@ -42,14 +42,27 @@ def make_system(config: Model, sequences: Sequences, seed: int = 0, spread: floa
     )
 
 
-elbo = eqx.filter_jit(inference.elbo)  # as training runs it; eager, a scan takes far longer
+# Compiled, as training runs them; eager, a scan takes far longer.
 
 
 @eqx.filter_jit
-def run_posterior(key, system, sequences):
+def elbo(key, system, sequences, weights=None):
+    """The ELBO with the keys that training would make of one key."""
+    return inference.elbo(make_keys(key, sequences.batch), system, sequences, weights)
+
+
+@eqx.filter_jit
+def run_posterior(key, system, sequences, conditioned=None):
     """One pass through the posterior in the dtype of the sequences."""
     factors = factor_system(system, sequences.y.dtype)
-    return posterior_pass(key, system, factors, sequences, sequences.length)
+    keys = make_keys(key, sequences.batch)
+    return posterior_pass(keys, system, factors, sequences, conditioned or sequences.length)
+
+
+@eqx.filter_jit
+def backward_pass(key, system, factor, sequences):
+    """The backward pass alone."""
+    return inference.backward_pass(make_keys(key, sequences.batch), system, factor, sequences)
 
 
 # ---------------------------------------------------------------------- linear-Gaussian oracle

@@ -1,16 +1,17 @@
 """The facade: `fit` a model to data, `predict` from a run, `save` and `load` it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from . import modelfile
-from .data import Dataset, Normalisation, batch, make_windows
+from .data import Dataset, Normalisation, Windows, batch, make_windows
 from .errors import ConfigError, DataError, expected
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
@@ -112,6 +113,12 @@ class Run:
             raise DataError(expected("conditioned", conditioned, wanted))
 
 
+@overload
+def fit(
+    model: Model, data: Dataset | None = None, *, seeds: None = None, **settings: Any
+) -> Run: ...
+@overload
+def fit(model: Model, data: Dataset | None = None, *, seeds: int, **settings: Any) -> list[Run]: ...
 def fit(
     model: Model,
     data: Dataset | None = None,
@@ -119,29 +126,42 @@ def fit(
     u: Any = None,
     y: Any = None,
     seed: int = 0,
+    seeds: int | None = None,
     quiet: bool = False,
     progress: ProgressFactory | None = None,
+    devices: Sequence[jax.Device] | None = None,
     **settings: Any,
-) -> Run:
+) -> Run | list[Run]:
     """Fit a model to a data set, or to plain arrays `u` and `y` (or lists of them).
 
     `settings` are those of `gpssm.Training`, such as `steps=2000` or `learning_rate=0.01`.
+    With `seeds=5` five runs train in one program, from the seeds `seed`, …, `seed + 4`, and a
+    list of them is returned. The sequences of a batch are cut over the `devices`, by default all.
     """
     data = _dataset(data, u, y)
     training = _training(model, data, settings)
     normalisation = Normalisation.of(data)
-    key_build, key_train = jax.random.split(jax.random.key(seed))
+    numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
     with jax.enable_x64(True):
         windows = make_windows(
             data, normalisation, training.sequence_length, training.stride, training.dtype
         )
-        examples = from_batch_first(
-            *batch(windows, training.sequence_length, key_build, 0, _EXAMPLES)
-        )
-        system = build(key_build, model, examples)
-        result = train(key_train, system, windows, training, progress or automatic(quiet))
+        keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
+        systems = [_fresh_system(key, model, windows, training) for key in keys[:, 0]]
+        shown = progress or automatic(quiet)
+        results = train(keys[:, 1], systems, windows, training, shown, devices)
     names = data.input_names, data.output_names
-    return Run(result.average, normalisation, training, seed, result.history, *names)
+    runs = [
+        Run(result.average, normalisation, training, number, result.history, *names)
+        for number, result in zip(numbers, results, strict=True)
+    ]
+    return runs[0] if seeds is None else runs
+
+
+def _fresh_system(key: PRNGKeyArray, model: Model, windows: Windows, training: Training) -> System:
+    """Where training starts, with inducing inputs placed on some of the sequences."""
+    examples = batch(windows, training.sequence_length, key, 0, _EXAMPLES)
+    return build(key, model, from_batch_first(*examples))
 
 
 def load(path: str | Path) -> Run:

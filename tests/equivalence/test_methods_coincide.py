@@ -7,9 +7,9 @@ import pytest
 from gpssm.gp import Linear, SparseGP
 from gpssm.gp.positive import raw_positive
 from gpssm.gp.sparse import InducingPosterior
-from gpssm.inference import Posterior, System, backward_pass, cbf_ssm, pr_ssm, vcdt
+from gpssm.inference import Posterior, System, cbf_ssm, pr_ssm, vcdt
 from gpssm.inference.elbo import factor_system
-from support import SMALL, elbo, make_sequences, make_system, run_posterior
+from support import SMALL, backward_pass, elbo, make_sequences, make_system, run_posterior
 
 SHARED = {**SMALL, "recognition": "mlp"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_sparse import INPUTS, OUTPUTS, M, factored, make_gp
 
-from gpssm.gp import FUNCTION_DRAWS, conditional
+from gpssm.gp import FUNCTION_DRAWS, conditional, make_keys
 from gpssm.gp.sparse import whitened_features
 
 COUNT = 20_000
@@ -15,7 +15,7 @@ COUNT = 20_000
 def moments_over_draws(name, factor, key, x):
     """Mean and variance of f(x) over many draws, with the standard errors of both."""
     draw = FUNCTION_DRAWS[name]
-    state = draw.start(key, factor, COUNT)
+    state = draw.start(make_keys(key, 1), factor, COUNT)
     mean, variance = draw.evaluate(factor, state, jnp.tile(x[:, None], (1, COUNT)))
     noise = jax.random.normal(jax.random.key(9), mean.shape)
     f = np.asarray(mean + jnp.sqrt(variance) * noise)
@@ -40,7 +40,7 @@ def test_pathwise_moments_equal_matherons_rule_in_closed_form(groups, key):
     factor, _ = factored(make_gp("full", False, groups))
     x = jnp.array([0.4, -0.8, 1.1])
     mean, variance, mean_error, variance_error = moments_over_draws("pathwise", factor, key, x)
-    features = FUNCTION_DRAWS["pathwise"].start(key, factor, 1).shared
+    features = FUNCTION_DRAWS["pathwise"].start(make_keys(key, 1), factor, 1).shared
     a = whitened_features(factor, x[:, None])
     for d in range(OUTPUTS):
         g = min(d, groups - 1)
@@ -58,7 +58,7 @@ def test_pathwise_prior_part_tends_to_the_exact_conditional_variance(key):
     start = FUNCTION_DRAWS["pathwise"].start
 
     def variance(key):
-        features = start(key, factor, 1).shared
+        features = start(make_keys(key, 1), factor, 1).shared
         rest = features(x)[0] - features(factor.z)[0] @ factor.Lz_inverse[0].T @ a
         return jnp.sum(rest**2)
 
@@ -71,7 +71,7 @@ def test_pathwise_draws_one_function_per_particle(key):
     """The same x visited twice gives the same f; other particles have other functions."""
     factor, _ = factored(make_gp("diagonal", False))
     draw = FUNCTION_DRAWS["pathwise"]
-    state = draw.start(key, factor, 6)
+    state = draw.start(make_keys(key, 1), factor, 6)
     there = jax.random.normal(key, (INPUTS, 6))
     first, variance = draw.evaluate(factor, state, there)
     draw.evaluate(factor, state, -there)
@@ -87,7 +87,7 @@ def test_a_trajectory_draw_is_consistent_at_the_inducing_inputs(key):
     gp = make_gp("diagonal", False)
     factor, Lz = factored(gp)
     draw = FUNCTION_DRAWS["trajectory"]
-    state = draw.start(key, factor, M)
+    state = draw.start(make_keys(key, 1), factor, M)
     mean, variance = draw.evaluate(factor, state, factor.z)
     u = jnp.diagonal(Lz[0] @ state.particles, axis1=1, axis2=2)
     np.testing.assert_allclose(mean, u, rtol=1e-5, atol=1e-6)
@@ -106,7 +106,7 @@ def test_kl_counts_every_step_only_where_u_is_drawn_anew(name, count):
 def test_tiled_draws_are_the_same_functions_side_by_side(name, key):
     factor, _ = factored(make_gp("full", True))
     draw = FUNCTION_DRAWS[name]
-    state = draw.start(key, factor, 4)
+    state = draw.start(make_keys(key, 1), factor, 4)
     x = jax.random.normal(key, (INPUTS, 4))
     once = draw.evaluate(factor, state, x)[0]
     thrice = draw.evaluate(factor, state.tile(3), jnp.tile(x, (1, 3)))[0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gpjax.variational_families import VariationalGaussian, WhitenedVariationalGaussian
 
-from gpssm.gp import SparseGP, conditional, factorise, kl_divergence, make_kernel
+from gpssm.gp import SparseGP, conditional, factorise, kl_divergence, make_kernel, make_keys
 from gpssm.gp.sparse import (
     FIRST_JITTER,
     InducingPosterior,
@@ -192,7 +192,7 @@ def test_coinciding_inducing_inputs_have_a_finite_gradient():
 @pytest.mark.parametrize(("covariance", "whitened"), [f for f in FAMILIES if f[0] != "delta"])
 def test_sampled_inducing_values_have_the_moments_of_q(covariance, whitened, key):
     gp = make_gp(covariance, whitened)
-    draws, count = sample_inducing(key, factored(gp)[0], 50_000), 50_000
+    draws, count = sample_inducing(make_keys(key, 1), factored(gp)[0], 50_000), 50_000
     for d in range(OUTPUTS):
         K, m, S = dense(gp, d)
         u = np.linalg.cholesky(K) @ np.asarray(draws[d])

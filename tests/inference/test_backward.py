@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpssm.gp import conditional
-from gpssm.inference import backward_pass, cbf_ssm
+from gpssm.inference import cbf_ssm
 from gpssm.inference.backward import _deliver, _window_signals, plan_windows
 from gpssm.inference.elbo import factor_system
-from support import SMALL, make_sequences, make_system
+from support import SMALL, backward_pass, make_sequences, make_system
 
 
 @given(length=st.integers(1, 400), lag=st.integers(1, 120))

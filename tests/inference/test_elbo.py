@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from gpssm.inference import Model, Sequences, Weights, cbf_ssm, method, vcdt
-from gpssm.inference.elbo import factor_system, posterior_pass
 from gpssm.inference.presets import METHODS
 from gpssm.inference.sequences import from_batch_first
 from gpssm.model import gaussian_kl, gaussian_log_density
@@ -189,9 +188,8 @@ def test_steps_without_any_output_leave_the_vcdt_prediction_as_it_is(key):
 
 def _vcdt_kl(key, system, sequences, conditioned):
     """The KL of a pass that is told to stop conditioning, in place of having no outputs."""
-    factors = factor_system(system, jnp.float64)
     full = Sequences(sequences.u, sequences.y, jnp.ones_like(sequences.mask))
-    return posterior_pass(key, system, factors, full, conditioned).forward.state_kl
+    return run_posterior(key, system, full, conditioned).forward.state_kl
 
 
 def test_no_inputs_work(key):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from test_run import HORIZON, ROWS, TINY, WARMUP, fit_tiny, forecast_tiny, make_record
 
 from gpssm import Dataset, Forecast, Model, Normalisation, Run, Training
 from gpssm.training import History
 from support import linear_system
+from test_run import HORIZON, ROWS, TINY, WARMUP, fit_tiny, forecast_tiny, make_record
 
 COUNT = 40_000
 A, B = np.array([[0.9, 0.3], [-0.2, 0.8]]), np.array([[0.4], [-0.7]])
@@ -122,7 +122,7 @@ def linear_run(target: str, B: np.ndarray = B) -> Run:
         covariance="delta", warmup=1, inducing_points=2 + B.shape[1], particles=COUNT,
     )  # fmt: skip
     system = linear_system(config, A, B, PROCESS, OUTPUT, INITIAL)
-    return Run(system, Normalisation.identity(B.shape[1], 1), DOUBLE, 0, History.empty())
+    return Run(system, Normalisation.identity(B.shape[1], 1), DOUBLE, 0, History.from_columns({}))
 
 
 def exact_moments(u, y, corrected):

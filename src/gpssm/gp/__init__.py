@@ -10,6 +10,7 @@ from .kernels import (
     Sum,
     make_kernel,
 )
+from .keys import Keys, make_keys
 from .sparse import Factor, InducingPosterior, SparseGP, conditional, factorise, kl_divergence
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Factor",
     "FunctionDraw",
     "InducingPosterior",
+    "Keys",
     "Linear",
     "Product",
     "SparseGP",
@@ -29,4 +31,5 @@ __all__ = [
     "factorise",
     "kl_divergence",
     "make_kernel",
+    "make_keys",
 ]

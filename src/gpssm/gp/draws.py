@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
+from .keys import Keys
 from .sparse import Factor, conditional, prior_variance, sample_inducing, weigh, whitened_features
 
 NUM_FEATURES = 256  # of a pathwise prior draw
@@ -43,7 +44,7 @@ class FunctionDraw(NamedTuple):
     """A way to draw f along a trajectory."""
 
     name: str
-    start: Callable[[PRNGKeyArray, Factor, int], DrawState]
+    start: Callable[[Keys, Factor, int], DrawState]
     evaluate: Callable[[Factor, DrawState, Array], Moments]
     counts_every_step: bool
 
@@ -52,8 +53,8 @@ class FunctionDraw(NamedTuple):
         return steps if self.counts_every_step else 1
 
 
-def _start_nothing(key: PRNGKeyArray, factor: Factor, count: int) -> DrawState:
-    del key, factor, count
+def _start_nothing(keys: Keys, factor: Factor, particles: int) -> DrawState:
+    del keys, factor, particles
     return DrawState()
 
 
@@ -62,8 +63,8 @@ def _evaluate_independent(factor: Factor, state: DrawState, x: Float[Array, "inp
     return conditional(factor, x)
 
 
-def _start_trajectory(key: PRNGKeyArray, factor: Factor, count: int) -> DrawState:
-    return DrawState(particles=sample_inducing(key, factor, count))
+def _start_trajectory(keys: Keys, factor: Factor, particles: int) -> DrawState:
+    return DrawState(particles=sample_inducing(keys, factor, particles))
 
 
 def _evaluate_trajectory(factor: Factor, state: DrawState, x: Float[Array, "inputs n"]) -> Moments:
@@ -79,14 +80,14 @@ def _evaluate_mean(factor: Factor, state: DrawState, x: Float[Array, "inputs n"]
     return mean, jnp.broadcast_to(prior_variance(factor, a, x), mean.shape)
 
 
-def _start_pathwise(key: PRNGKeyArray, factor: Factor, count: int) -> DrawState:
+def _start_pathwise(keys: Keys, factor: Factor, particles: int) -> DrawState:
     """f(x) = φ(x)ᵀw + aᵀ(v − Lz⁻¹ φ(z)ᵀw), with w ~ N(0, I) and v ~ q: Matheron's rule."""
-    key_features, key_weights, key_inducing = jax.random.split(key, 3)
+    keys_features, keys_weights, keys_inducing = keys.split(3)
     outputs, dtype = factor.mean.shape[0], factor.mean.dtype
-    features = factor.kernel.features(key_features, NUM_FEATURES, dtype)
-    weights = jax.random.normal(key_weights, (outputs, NUM_FEATURES, count), dtype)
+    features = factor.kernel.features(keys_features.shared, NUM_FEATURES, dtype)
+    weights = keys_weights.normal((outputs, NUM_FEATURES), particles, dtype)
     prior_at_z = jnp.swapaxes(features(factor.z), -1, -2) @ weights
-    update = sample_inducing(key_inducing, factor, count) - factor.Lz_inverse @ prior_at_z
+    update = sample_inducing(keys_inducing, factor, particles) - factor.Lz_inverse @ prior_at_z
     return DrawState(shared=jax.tree_util.Partial(features), particles=(weights, update))
 
 

@@ -15,9 +15,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from .kernels import AbstractCovariance, AbstractKernel
+from .keys import Keys
 from .positive import positive, raw_positive
 
 Covariance = Literal["diagonal", "full", "delta"]
@@ -168,13 +169,10 @@ def conditional(
     return mean, jnp.broadcast_to(variance, mean.shape)
 
 
-def sample_inducing(
-    key: PRNGKeyArray, factor: Factor, count: int
-) -> Float[Array, "outputs m count"]:
+def sample_inducing(keys: Keys, factor: Factor, particles: int) -> Float[Array, "outputs m n"]:
     """Draws of u ~ q(u), in whitened coordinates: f(x) given u has the mean aᵀ v."""
-    outputs, m = factor.mean.shape
     mean = factor.mean[..., None]
-    noise = jax.random.normal(key, (outputs, m, count), factor.mean.dtype)
+    noise = keys.normal(factor.mean.shape, particles, factor.mean.dtype)
     if factor.root is not None:
         return mean + factor.root @ noise
     if factor.std is not None:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from gpssm.gp import DrawState, Factor
+from gpssm.gp import DrawState, Factor, Keys
 
 from .family import System
 from .sequences import Sequences, repeat_particles
@@ -56,19 +56,18 @@ def plan_windows(length: int, lag: int | None) -> WindowPlan:
     return WindowPlan(begins, chunk + lag, chunk)
 
 
-def backward_pass(
-    key: PRNGKeyArray, system: System, factor: Factor, sequences: Sequences
-) -> BackwardPass:
+def backward_pass(keys: Keys, system: System, factor: Factor, sequences: Sequences) -> BackwardPass:
     """Runs f_b from the end to the start of every sequence."""
     config, particles = system.config, system.config.particles
     plan = plan_windows(sequences.length, config.lag)
-    key_draw, key_begin, key_noise = jax.random.split(key, 3)
-    draw = config.draw.start(key_draw, factor, sequences.batch * particles).tile(plan.windows)
-    begin = _begin(key_begin, system, plan.windows * sequences.batch * particles)
+    keys_draw, keys_begin, keys_noise = keys.split(3)
+    draw = config.draw.start(keys_draw, factor, particles).tile(plan.windows)
+    begin = _begin(keys_begin, system, plan.windows)
     signals = _window_signals(sequences, plan, config.smoother_sees_next_output)
     noise_dims = 1 if config.noise_draw == "shared" else begin.shape[0]
-    noise_shape = (plan.depth - 1, noise_dims, begin.shape[1])
-    noise = jax.random.normal(key_noise, noise_shape, begin.dtype)
+    noise_shape = plan.depth - 1, noise_dims, plan.windows
+    noise = keys_noise.normal(noise_shape, particles, begin.dtype)
+    noise = noise.reshape(plan.depth - 1, noise_dims, begin.shape[1])
 
     def step(h: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         signal, eps = inputs
@@ -106,11 +105,12 @@ def _begin_variance(system: System) -> Float[Array, " hidden"]:
     return system.model.initial.variance[system.model.dim_y :]
 
 
-def _begin(key: PRNGKeyArray, system: System, count: int) -> Float[Array, "hidden n"]:
-    """The hidden components of N(μ1, Σ1)."""
+def _begin(keys: Keys, system: System, windows: int) -> Float[Array, "hidden n"]:
+    """The hidden components of N(μ1, Σ1), for every window."""
     mean = system.model.initial.mean[system.model.dim_y :, None]
     std = jnp.sqrt(_begin_variance(system))[:, None]
-    return mean + std * jax.random.normal(key, (mean.shape[0], count), mean.dtype)
+    noise = keys.normal((mean.shape[0], windows), system.config.particles, mean.dtype)
+    return mean + std * noise.reshape(mean.shape[0], -1)
 
 
 def _window_signals(

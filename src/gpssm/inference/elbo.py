@@ -14,10 +14,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 from pydantic import Field
 
-from gpssm.gp import Factor, factorise, kl_divergence
+from gpssm.gp import Factor, Keys, factorise, kl_divergence
 from gpssm.gp.sparse import inducing_cholesky
 from gpssm.model import gaussian_kl, gaussian_log_density
 from gpssm.settings import Settings
@@ -66,15 +66,13 @@ class PosteriorPass(NamedTuple):
     initial_kl: Float[Array, ""]
 
 
-def elbo(
-    key: PRNGKeyArray, system: System, sequences: Sequences, weights: Weights | None = None
-) -> Elbo:
+def elbo(keys: Keys, system: System, sequences: Sequences, weights: Weights | None = None) -> Elbo:
     """The ELBO of the sequences, in the rollout precision of their dtype."""
     weights = weights or Weights()
     dtype = sequences.y.dtype
     factors = factor_system(system, dtype)
     local = cast(system, dtype)
-    passes = posterior_pass(key, local, factors, sequences, sequences.length)
+    passes = posterior_pass(keys, local, factors, sequences, sequences.length)
     log_likelihood = expected_log_likelihood(local, passes.forward.x, sequences)
     # c_T: how often the inducing values count along a trajectory
     count = system.config.draw.kl_count(sequences.length)
@@ -115,7 +113,7 @@ def factor_system(system: System, dtype: DTypeLike) -> Factors:
 
 
 def posterior_pass(
-    key: PRNGKeyArray,
+    keys: Keys,
     system: System,
     factors: Factors,
     sequences: Sequences,
@@ -128,9 +126,9 @@ def posterior_pass(
     what follows them is predicted in open loop.
     """
     config = system.config
-    key_backward, key_initial, key_forward = jax.random.split(key, 3)
-    backward = _smooth(key_backward, system, factors, sequences)
-    x1, initial_kl = _first_state(key_initial, system, sequences, backward)
+    keys_backward, keys_initial, keys_forward = keys.split(3)
+    backward = _smooth(keys_backward, system, factors, sequences)
+    x1, initial_kl = _first_state(keys_initial, system, sequences, backward)
     target = None
     if config.target != "none":
         target = make_target(sequences, backward.hidden, conditioned)
@@ -141,23 +139,21 @@ def posterior_pass(
         pad = lambda leaf: jnp.pad(leaf, [(0, missing)] + [(0, 0)] * (leaf.ndim - 1))  # noqa: E731
         target = jax.tree.map(pad, target)
     return PosteriorPass(
-        backward, forward_pass(key_forward, system, factors.forward, x1, u, target), initial_kl
+        backward, forward_pass(keys_forward, system, factors.forward, x1, u, target), initial_kl
     )
 
 
-def _smooth(
-    key: PRNGKeyArray, system: System, factors: Factors, sequences: Sequences
-) -> BackwardPass:
+def _smooth(keys: Keys, system: System, factors: Factors, sequences: Sequences) -> BackwardPass:
     """The backward pass, where there is something hidden that it may estimate."""
     if factors.backward is not None:
-        return backward_pass(key, system, factors.backward, sequences)
+        return backward_pass(keys, system, factors.backward, sequences)
     n = sequences.batch * system.config.particles
     empty = jnp.zeros((sequences.length, 0, n), sequences.y.dtype)
     return BackwardPass(empty, jnp.zeros((), sequences.y.dtype))
 
 
 def _first_state(
-    key: PRNGKeyArray, system: System, sequences: Sequences, backward: BackwardPass
+    keys: Keys, system: System, sequences: Sequences, backward: BackwardPass
 ) -> tuple[Float[Array, "states n"], Float[Array, ""]]:
     """x[1] for every particle, and KL(q(x[1])‖p(x[1])) where the prior is informative."""
     particles, recognition = system.config.particles, system.posterior.recognition
@@ -172,7 +168,8 @@ def _first_state(
         prior = initial.mean[:, None], initial.variance[:, None]
         kl = jnp.mean(jnp.sum(gaussian_kl(mean, variance, *prior), axis=0))
     mean, variance = repeat_particles(mean, particles), repeat_particles(variance, particles)
-    return mean + jnp.sqrt(variance) * jax.random.normal(key, mean.shape, mean.dtype), kl
+    noise = keys.normal(mean.shape[:1], particles, mean.dtype)
+    return mean + jnp.sqrt(variance) * noise, kl
 
 
 def expected_log_likelihood(

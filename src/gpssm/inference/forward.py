@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float
 
-from gpssm.gp import Factor
+from gpssm.gp import Factor, Keys
 from gpssm.model import gaussian_kl
 from gpssm.model.transition import predict_state, transition_inputs
 
@@ -40,7 +40,7 @@ def make_target(
 
 
 def forward_pass(
-    key: PRNGKeyArray,
+    keys: Keys,
     system: System,
     factor: Factor,
     x1: Float[Array, "states n"],
@@ -49,10 +49,10 @@ def forward_pass(
 ) -> ForwardPass:
     """Runs the dynamics from x[1] to the end; without a target, open loop on the prior."""
     config = system.config
-    key_draw, key_noise = jax.random.split(key)
-    draw = config.draw.start(key_draw, factor, x1.shape[1])
+    keys_draw, keys_noise = keys.split(2)
+    draw = config.draw.start(keys_draw, factor, config.particles)
     noise_dims = 1 if config.noise_draw == "shared" else x1.shape[0]
-    noise = jax.random.normal(key_noise, (u.shape[0] - 1, noise_dims, x1.shape[1]), x1.dtype)
+    noise = keys_noise.normal((u.shape[0] - 1, noise_dims), config.particles, x1.dtype)
     process_noise, target_noise = system.model.transition.noise, system.target_noise[:, None]
 
     def step(x: Array, inputs: tuple[Array, Target | None, Array]) -> tuple[Array, tuple]:

@@ -3,6 +3,7 @@
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm.gp import make_keys
 from gpssm.inference import Sequences, System
 from gpssm.inference.elbo import cast, factor_system, posterior_pass
 
@@ -21,4 +22,5 @@ def predict(
     """
     dtype = u.dtype
     local, factors = cast(system, dtype), factor_system(system, dtype)
-    return posterior_pass(key, local, factors, warmup, conditioned, u).forward.x
+    keys = make_keys(key, u.shape[-1])
+    return posterior_pass(keys, local, factors, warmup, conditioned, u).forward.x

@@ -20,19 +20,12 @@ class History:
     table: pd.DataFrame
 
     @classmethod
-    def empty(cls) -> "History":
-        """No steps yet."""
-        return cls(pd.DataFrame())
-
-    def extended(self, info: StepInfo) -> "History":
-        """With the rows of another chunk of steps."""
-        columns = {name: np.asarray(value) for name, value in info.elbo._asdict().items()}
-        columns["elbo"] = columns.pop("total")
-        columns["gradient_norm"] = np.asarray(info.gradient_norm)
-        columns["learning_rate"] = np.asarray(info.learning_rate)
-        columns["skipped"] = np.asarray(info.skipped)
-        table = pd.concat([self.table, pd.DataFrame(columns)], ignore_index=True)
-        return History(table.rename_axis("step"))
+    def of(cls, steps: StepInfo) -> "History":
+        """From the infos of all steps, stacked."""
+        columns = {"elbo": steps.elbo.total, **steps.elbo._asdict(), **steps._asdict()}
+        del columns["total"]
+        columns["elbo"] = steps.elbo.total
+        return cls.from_columns({name: np.asarray(value) for name, value in columns.items()})
 
     def columns(self) -> dict[str, np.ndarray]:
         """The table as plain arrays."""

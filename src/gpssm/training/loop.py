@@ -1,5 +1,6 @@
-"""The training loop: many gradient steps per dispatch, one compilation."""
+"""The training loop: many gradient steps per dispatch, several seeds at once, one compilation."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -7,11 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jax.sharding import Mesh
+from jaxtyping import Array, Int, Key
 
 from gpssm.data import Windows
 from gpssm.inference import System, Weights
 
+from .devices import make_mesh
 from .history import History
 from .progress import ProgressFactory, silent
 from .settings import Training
@@ -29,36 +32,45 @@ class TrainingResult(NamedTuple):
 
 
 def train(
-    key: PRNGKeyArray,
-    system: System,
+    keys: Key[Array, " seeds"],
+    systems: Sequence[System],
     windows: Windows,
     training: Training,
     progress: ProgressFactory = silent,
-) -> TrainingResult:
-    """Maximises the ELBO over the windows, starting from `system`."""
-    weights = training.weights(system.config, windows.y.shape[0])
-    state, history = start(system, training), History.empty()
-    with progress(system.config.name, training.steps) as shown:
-        while (done := int(state.step)) < training.steps:
+    devices: Sequence[jax.Device] | None = None,
+) -> list[TrainingResult]:
+    """Maximises the ELBO over the windows, from each of the systems, with the key of its own."""
+    config = systems[0].config
+    weights = training.weights(config, windows.y.shape[0])
+    mesh = make_mesh(training.batch_size, devices)
+    state = _stack([start(system, training) for system in systems])
+    infos: list[StepInfo] = []
+    with progress(config.name, training.steps) as shown:
+        while (done := int(state.step[0])) < training.steps:
             count = min(CHUNK, training.steps - done)
-            state, info = run_chunk(state, windows, key, jnp.asarray(count), training, weights)
-            info = jax.tree.map(lambda leaf, n=count: np.asarray(leaf)[:n], info)
-            history = history.extended(info)
-            shown.update(done + count, _recent(info))
-    return TrainingResult(state.average, state.system, history)
+            state, info = run_chunk(
+                state, windows, keys, jnp.asarray(count), training, weights, mesh
+            )
+            infos.append(jax.tree.map(lambda leaf, n=count: np.asarray(leaf)[:n], info))
+            shown.update(done + count, _recent(infos[-1]))
+    steps = jax.tree.map(lambda *leaves: np.concatenate(leaves), *infos)
+    return [_result(state, steps, i) for i in range(len(systems))]
 
 
 @eqx.filter_jit
 def run_chunk(
     state: TrainingState,
     windows: Windows,
-    key: PRNGKeyArray,
+    keys: Key[Array, " seeds"],
     count: Int[Array, ""],
     training: Training,
     weights: Weights,
+    mesh: Mesh,
 ) -> tuple[TrainingState, StepInfo]:
     """`count` steps, at most CHUNK of them. The count is data: a shorter chunk is not compiled."""
-    step = partial(train_step, windows=windows, key=key, training=training, weights=weights)
+    one = partial(train_step, training=training, weights=weights, mesh=mesh)
+    seeds = jax.vmap(one, in_axes=(0, None, 0))
+    step = lambda state: seeds(state, windows, keys)  # noqa: E731
     shapes = jax.eval_shape(step, state)[1]
     blank = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), shapes)
 
@@ -70,8 +82,19 @@ def run_chunk(
     return jax.lax.fori_loop(0, count, body, (state, blank))
 
 
+def _stack(states: Sequence[TrainingState]) -> TrainingState:
+    """Several seeds along a new first axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+
+
+def _result(state: TrainingState, steps: StepInfo, seed: int) -> TrainingResult:
+    mine = jax.tree.map(lambda leaf: leaf[seed], state)
+    history = History.of(jax.tree.map(lambda leaf: leaf[:, seed], steps))
+    return TrainingResult(mine.average, mine.system, history)
+
+
 def _recent(info: StepInfo) -> dict[str, float]:
-    """Averages over a chunk, for the eye."""
+    """Averages over a chunk and all seeds, for the eye."""
     terms = info.elbo
     return {
         "elbo": float(np.mean(terms.total)),

@@ -2,16 +2,18 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from gpssm.data import Windows, batch
-from gpssm.inference import Elbo, System, Weights, elbo
+from gpssm.gp import Keys, make_keys
+from gpssm.inference import Elbo, Sequences, System, Weights, elbo
 from gpssm.inference.sequences import from_batch_first
 
+from .devices import over_devices
 from .settings import Training
 
 
@@ -65,6 +67,7 @@ def train_step(
     key: PRNGKeyArray,
     training: Training,
     weights: Weights,
+    mesh: Mesh,
 ) -> tuple[TrainingState, StepInfo]:
     """One step of Adam on the negative ELBO per time step of one batch.
 
@@ -74,15 +77,20 @@ def train_step(
     key_batch, key_noise = jax.random.split(key)
     length = training.sequence_length
     u, y, mask = batch(windows, length, key_batch, state.step, training.batch_size)
-    sequences = from_batch_first(u, y, mask)
+    keys = make_keys(jax.random.fold_in(key_noise, state.step), training.batch_size)
 
-    def loss(system: System) -> tuple[Array, Elbo]:
-        terms = elbo(jax.random.fold_in(key_noise, state.step), system, sequences, weights)
+    def loss(system: System, keys: Keys, sequences: Sequences) -> tuple[Array, Elbo]:
+        terms = elbo(keys, system, sequences, weights)
         return -terms.total / length, terms
 
-    (value, terms), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(state.system)
+    def gradient_of(system: System, keys: Keys, sequences: Sequences) -> tuple[Elbo, System]:
+        gradient, terms = jax.grad(loss, has_aux=True)(system, keys, sequences)
+        return terms, gradient
+
+    sequences = from_batch_first(u, y, mask)
+    terms, gradient = over_devices(gradient_of, mesh)(state.system, keys, sequences)
     norm = optax.tree.norm(gradient)
-    finite = jnp.isfinite(value) & jnp.isfinite(norm)
+    finite = jnp.isfinite(terms.total) & jnp.isfinite(norm)
     new_state = _move(state, gradient, finite, training)
     rate = learning_rate_schedule(training)(state.step)
     return new_state, StepInfo(_per_time_step(terms, length), norm, jnp.asarray(rate), ~finite)

@@ -1,0 +1,47 @@
+"""Where a training step runs: the sequences of a batch are cut over the devices of a mesh."""
+
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array
+
+from gpssm.gp import Keys
+from gpssm.inference import Elbo, Sequences, System
+
+AXIS = "batch"
+
+Gradient = Callable[[System, Keys, Sequences], tuple[Elbo, System]]
+
+
+def make_mesh(batch_size: int, devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """As many of the devices (by default: all local ones) as divide the batch evenly."""
+    available = list(jax.local_devices() if devices is None else devices)
+    count = max(n for n in range(1, len(available) + 1) if batch_size % n == 0)
+    return Mesh(np.array(available[:count]), (AXIS,))
+
+
+def over_devices(gradient: Gradient, mesh: Mesh) -> Gradient:
+    """The same gradient of a mean over sequences, each device with its share of them."""
+    if mesh.size == 1:
+        return gradient
+
+    def share(
+        system: System, keys: tuple[Array, Array], sequences: Sequences
+    ) -> tuple[Elbo, System]:
+        return jax.tree.map(_mean, gradient(system, Keys(*keys), sequences))
+
+    everywhere, cut = PartitionSpec(), PartitionSpec(None, None, AXIS)
+    shared = jax.shard_map(
+        share,
+        mesh=mesh,
+        in_specs=(everywhere, (everywhere, PartitionSpec(AXIS)), cut),
+        out_specs=everywhere,
+        check_vma=False,
+    )
+    return lambda system, keys, sequences: shared(system, (keys.shared, keys.each), sequences)
+
+
+def _mean(value: Array) -> Array:
+    return jax.lax.pmean(value, AXIS)

@@ -1,0 +1,36 @@
+"""Keys: what a sequence draws is its own business."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gpssm.gp import Keys, make_keys
+
+
+def test_a_batch_can_be_cut_anywhere(key):
+    keys = make_keys(key, 6)
+    whole = keys.normal((3, 2), 5, jnp.float64)
+    for begin, end in ((0, 2), (2, 6)):
+        part = Keys(keys.shared, keys.each[begin:end]).normal((3, 2), 5, jnp.float64)
+        np.testing.assert_array_equal(part, whole[..., 5 * begin : 5 * end])
+
+
+def test_splits_sequences_and_purposes_are_independent(key):
+    first, second = make_keys(key, 4).split(2)
+    draws = [np.ravel(k.normal((50,), 200, jnp.float64)) for k in (first, second)]
+    assert abs(np.corrcoef(draws)[0, 1]) < 5.0 / np.sqrt(draws[0].size)
+    by_sequence = draws[0].reshape(50, 4, 200).swapaxes(0, 1).reshape(4, -1)
+    off_diagonal = np.corrcoef(by_sequence)[np.triu_indices(4, 1)]
+    assert np.all(np.abs(off_diagonal) < 5.0 / np.sqrt(by_sequence.shape[1]))
+
+
+def test_normal_numbers_are_standard_normal(key):
+    draws = np.asarray(make_keys(key, 10).normal((20,), 500, jnp.float32))
+    assert draws.dtype == np.float32
+    assert abs(draws.mean()) < 5.0 / np.sqrt(draws.size)
+    assert abs(draws.var() - 1.0) < 5.0 * np.sqrt(2.0 / draws.size)
+
+
+def test_shared_key_is_the_one_that_was_given(key):
+    assert make_keys(key, 3).shared == key
+    assert not jnp.any(make_keys(key, 3).each == jax.random.key(0))
