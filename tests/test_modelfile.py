@@ -7,17 +7,20 @@ from itertools import pairwise
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from gpssm import ModelFileError, Normalisation, Training, cbf_ssm, modelfile, pr_ssm, vcdt
+from gpssm.inference import build
 from gpssm.modelfile import Content
 from gpssm.training import History
-from support import SMALL, make_sequences, make_system
+from support import SMALL, make_sequences
 
 MODELS = {
     "pr-ssm, k = inf": pr_ssm(dim_x=2, **SMALL),
@@ -34,7 +37,11 @@ MODELS = {
 
 
 def make_content(model=MODELS["cbf-ssm, no lag"], dim_u=1, **more) -> Content:
-    system = make_system(model, make_sequences(dim_u=dim_u))
+    rng, fresh = (
+        np.random.default_rng(0),
+        build(jax.random.key(0), model, make_sequences(dim_u=dim_u)),
+    )
+    system = jax.tree.map(lambda leaf: jnp.asarray(rng.standard_normal(leaf.shape)), fresh)
     values = {
         "normalisation": Normalisation(
             np.full(dim_u, 0.1), np.full(dim_u, 3.3), np.array([-1e5]), np.array([1e-7]), ("u",)
@@ -78,7 +85,7 @@ def assert_same_content(ours: Content, other: Content) -> None:
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
     assert ours.normalisation.to_json() == other.normalisation.to_json()
     assert ours.system.config == other.system.config
-    assert ours.history.table.equals(other.history.table)
+    assert_frame_equal(ours.history.table, other.history.table, check_exact=True, check_like=True)
     for name in ("training", "seed", "input_names", "output_names"):
         assert getattr(ours, name) == getattr(other, name)
 
@@ -162,6 +169,13 @@ def test_a_failed_save_leaves_the_older_file_and_nothing_else(broken, saved, pla
         modelfile.save(saved, plain)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]
+
+
+@pytest.mark.xfail(strict=True, reason="src: safetensors gives the columns back by name")
+def test_history_keeps_the_order_of_its_columns(plain, tmp_path):
+    history = History.from_columns({"elbo": np.zeros(2), "state_kl": np.ones(2), "a": np.ones(2)})
+    path = modelfile.save(tmp_path / "a.gpssm", plain._replace(history=history))
+    assert list(modelfile.load(path).history.table) == ["elbo", "state_kl", "a"]
 
 
 @pytest.mark.xfail(strict=True, reason="src: mkstemp leaves the file readable by its owner alone")

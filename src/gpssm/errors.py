@@ -21,6 +21,10 @@ class ModelFileError(GpssmError):
     """A saved model cannot be read: truncated, foreign or of another version."""
 
 
+class GpssmWarning(UserWarning):
+    """Something that the user should know, though work can go on."""
+
+
 def expected(field: str, given: object, wanted: str, remedy: str = "") -> str:
     """One sentence that names the field, what was given, what was expected and what to do."""
     message = f"{field}: got {given}, expected {wanted}."

@@ -6,7 +6,6 @@ that an interrupted save leaves the old file as it was.
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,13 +45,12 @@ def save(path: str | Path, content: Content) -> Path:
     arrays |= {_HISTORY + name: column for name, column in content.history.columns().items()}
     header = {"kind": _KIND, "format": str(FORMAT), "content": json.dumps(_describe(content))}
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         save_file(arrays, temporary, metadata=header)
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return path
 

@@ -16,7 +16,7 @@ from .errors import ConfigError, DataError, expected
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
 from .prediction import Forecast, predict
-from .training import History, Training, train
+from .training import Checkpoints, History, Training, data_hash, train
 from .training.progress import ProgressFactory, automatic
 
 _EXAMPLES = 64  # sequences from which the inducing inputs are placed
@@ -130,6 +130,7 @@ def fit(
     quiet: bool = False,
     progress: ProgressFactory | None = None,
     devices: Sequence[jax.Device] | None = None,
+    run_dir: str | Path | None = None,
     **settings: Any,
 ) -> Run | list[Run]:
     """Fit a model to a data set, or to plain arrays `u` and `y` (or lists of them).
@@ -137,6 +138,8 @@ def fit(
     `settings` are those of `gpssm.Training`, such as `steps=2000` or `learning_rate=0.01`.
     With `seeds=5` five runs train in one program, from the seeds `seed`, …, `seed + 4`, and a
     list of them is returned. The sequences of a batch are cut over the `devices`, by default all.
+    With a `run_dir` nothing is lost: checkpoints are written there, the same call goes on where
+    it was stopped, and the fitted model is saved there at the end.
     """
     data = _dataset(data, u, y)
     training = _training(model, data, settings)
@@ -149,13 +152,39 @@ def fit(
         keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
         systems = [_fresh_system(key, model, windows, training) for key in keys[:, 0]]
         shown = progress or automatic(quiet)
-        results = train(keys[:, 1], systems, windows, training, shown, devices)
+        checkpoints = _checkpoints(run_dir, model, training, numbers, windows)
+        results = train(keys[:, 1], systems, windows, training, shown, devices, checkpoints)
     names = data.input_names, data.output_names
     runs = [
         Run(result.average, normalisation, training, number, result.history, *names)
         for number, result in zip(numbers, results, strict=True)
     ]
+    if run_dir is not None:
+        for run in runs:
+            run.save(Path(run_dir) / f"seed-{run.seed}.gpssm")
     return runs[0] if seeds is None else runs
+
+
+def _checkpoints(
+    run_dir: str | Path | None,
+    model: Model,
+    training: Training,
+    seeds: list[int],
+    windows: Windows,
+) -> Checkpoints | None:
+    """The checkpoints of a run directory that belongs to exactly these settings and data."""
+    if run_dir is None:
+        return None
+    checkpoints = Checkpoints(run_dir, training.checkpoint_steps, training.checkpoint_seconds)
+    pace = {"checkpoint_steps", "checkpoint_seconds"}  # how often to save is no part of the run
+    identity = {
+        "model": model.model_dump(mode="json"),
+        "training": training.model_dump(mode="json", exclude=pace),
+        "seeds": seeds,
+        "data": data_hash(windows),
+    }
+    checkpoints.claim(identity)
+    return checkpoints
 
 
 def _fresh_system(key: PRNGKeyArray, model: Model, windows: Windows, training: Training) -> System:

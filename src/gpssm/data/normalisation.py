@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float, Float64
 
-from ..errors import DataError, expected
+from ..errors import DataError, GpssmWarning, expected
 from .dataset import Dataset
 
 Values = Float[Array, "*shape"] | Float[np.ndarray, "*shape"]
 _CONSTANT = 1e-12  # spread relative to the size of the values, below which a channel is constant
 
 
-class DataWarning(UserWarning):
+class DataWarning(GpssmWarning):
     """Something about the data that the user should know, though work can go on."""
 
 

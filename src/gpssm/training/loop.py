@@ -1,6 +1,7 @@
 """The training loop: many gradient steps per dispatch, several seeds at once, one compilation."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import NamedTuple
 
@@ -14,10 +15,12 @@ from jaxtyping import Array, Int, Key
 from gpssm.data import Windows
 from gpssm.inference import System, Weights
 
+from .checkpoints import Checkpoints, Saved
 from .devices import make_mesh
 from .history import History
 from .progress import ProgressFactory, silent
 from .settings import Training
+from .signals import StopRequest, stop, watch_signals
 from .step import StepInfo, TrainingState, start, train_step
 
 CHUNK = 25  # gradient steps per dispatch: enough to hide its cost, few enough for a lively bar
@@ -38,14 +41,19 @@ def train(
     training: Training,
     progress: ProgressFactory = silent,
     devices: Sequence[jax.Device] | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[TrainingResult]:
-    """Maximises the ELBO over the windows, from each of the systems, with the key of its own."""
+    """Maximises the ELBO over the windows, from each of the systems, with the key of its own.
+
+    With `checkpoints` it goes on from the newest one, and saves before a signal ends it.
+    """
     config = systems[0].config
     weights = training.weights(config, windows.y.shape[0])
     mesh = make_mesh(training.batch_size, devices)
     state = _stack([start(system, training) for system in systems])
-    infos: list[StepInfo] = []
-    with progress(config.name, training.steps) as shown:
+    saved = checkpoints.newest(state) if checkpoints else None
+    state, infos = (saved.state, [saved.steps]) if saved else (state, [])
+    with progress(config.name, training.steps) as shown, _watch(checkpoints) as request:
         while (done := int(state.step[0])) < training.steps:
             count = min(CHUNK, training.steps - done)
             state, info = run_chunk(
@@ -53,8 +61,30 @@ def train(
             )
             infos.append(jax.tree.map(lambda leaf, n=count: np.asarray(leaf)[:n], info))
             shown.update(done + count, _recent(infos[-1]))
-    steps = jax.tree.map(lambda *leaves: np.concatenate(leaves), *infos)
+            if checkpoints:
+                _keep(checkpoints, state, infos, request, done + count == training.steps)
+    steps = _concatenate(infos)
     return [_result(state, steps, i) for i in range(len(systems))]
+
+
+def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopRequest]:
+    """Without checkpoints there is nothing to save: signals act as usual."""
+    return watch_signals() if checkpoints else nullcontext(StopRequest())
+
+
+def _keep(
+    checkpoints: Checkpoints,
+    state: TrainingState,
+    infos: list[StepInfo],
+    request: StopRequest,
+    finished: bool,
+) -> None:
+    """A checkpoint where one is due, at the end, and before a signal ends the training."""
+    step = int(state.step[0])
+    if finished or request.number is not None or checkpoints.due(step):
+        checkpoints.save(step, Saved(state, _concatenate(infos)))
+    if request.number is not None and not finished:
+        stop(request.number, step, checkpoints.run_dir)
 
 
 @eqx.filter_jit
@@ -80,6 +110,10 @@ def run_chunk(
         return state, jax.tree.map(lambda all, one: all.at[i].set(one), infos, info)
 
     return jax.lax.fori_loop(0, count, body, (state, blank))
+
+
+def _concatenate(infos: Sequence[StepInfo]) -> StepInfo:
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *infos)
 
 
 def _stack(states: Sequence[TrainingState]) -> TrainingState:

@@ -35,6 +35,12 @@ class Training(Settings):
         "mixed", description="mixed: factorisation in float64, rollout in float32"
     )
 
+    # Checkpoints, where fit has a run_dir
+    checkpoint_steps: int = Field(1000, ge=1, description="steps between two checkpoints, at most")
+    checkpoint_seconds: float = Field(
+        60.0, ge=0, description="seconds between two checkpoints, at most"
+    )
+
     @property
     def dtype(self) -> str:
         """Of the rollout."""

@@ -1,0 +1,140 @@
+"""Checkpoints of a training run, so that a run that was stopped goes on where it was.
+
+Orbax writes each one under another name and renames it when it is whole. A checkpoint that
+cannot be written, or cannot be read any more, costs no older one: it is reported, and training
+goes on without it.
+"""
+
+import hashlib
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+
+from gpssm.data import Windows
+from gpssm.errors import ConfigError, GpssmWarning
+
+from .step import StepInfo, TrainingState
+
+_KEEP = 3
+_IDENTITY = "run.json"
+
+
+class Saved(NamedTuple):
+    """What a checkpoint holds: the state, and what every step so far has told."""
+
+    state: TrainingState
+    steps: StepInfo
+
+
+class Checkpoints:
+    """The checkpoints below one run directory: when to write one, and where to go on."""
+
+    def __init__(self, run_dir: str | Path, every_steps: int, every_seconds: float) -> None:
+        self.run_dir = Path(run_dir).absolute()
+        self._every_steps, self._every_seconds = every_steps, every_seconds
+        self._last_time, self._last_step = time.monotonic(), 0
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        options = ocp.CheckpointManagerOptions(max_to_keep=_KEEP, enable_async_checkpointing=False)
+        self._manager = ocp.CheckpointManager(self.run_dir / "checkpoints", options=options)
+
+    def claim(self, identity: dict[str, Any]) -> None:
+        """Make the directory that of this run; refuse it if it belongs to another one."""
+        path = self.run_dir / _IDENTITY
+        if path.exists():
+            differences = list(_differences(json.loads(path.read_text()), identity))
+            if differences:
+                raise ConfigError(
+                    f"run_dir: {self.run_dir} holds another run; different here: "
+                    f"{'; '.join(differences)}. Use another run_dir, or the same settings and data."
+                )
+            return
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(identity, indent=2))
+        os.replace(temporary, path)
+
+    def due(self, step: int) -> bool:
+        """Whether enough steps or seconds have passed since the last checkpoint."""
+        waited = time.monotonic() - self._last_time
+        return step - self._last_step >= self._every_steps or waited >= self._every_seconds
+
+    def save(self, step: int, saved: Saved) -> None:
+        """Write a checkpoint; if that fails the older ones stay, and training goes on."""
+        self._last_time, self._last_step = time.monotonic(), step
+        if step in self._manager.all_steps():
+            return
+        try:
+            self._manager.save(step, args=ocp.args.StandardSave(_as_dict(saved)))
+        except Exception as error:  # a disk can fail in many ways; none may end the training
+            kept = self._manager.latest_step()
+            message = (
+                f"checkpoint of step {step} in {self.run_dir} could not be written ({error}). "
+                f"Training goes on; the newest checkpoint is that of step {kept}."
+            )
+            warnings.warn(message, GpssmWarning, stacklevel=2)
+
+    def newest(self, like: TrainingState) -> Saved | None:
+        """The newest checkpoint that can be read, in the shape of `like`."""
+        for step in sorted(self._manager.all_steps(), reverse=True):
+            try:
+                content = self._manager.restore(step, args=ocp.args.StandardRestore())
+                found = _from_dict(content, like)
+            except Exception as error:  # damaged in whatever way: an older one may be whole
+                message = (
+                    f"checkpoint of step {step} in {self.run_dir} cannot be read "
+                    f"({str(error)[:200]}). Trying an older one."
+                )
+                warnings.warn(message, GpssmWarning, stacklevel=2)
+                self._manager.delete(step)
+            else:
+                self._last_step = step
+                return found
+        return None
+
+
+def data_hash(windows: Windows) -> str:
+    """A fingerprint of the data as training sees them."""
+    digest = hashlib.sha256()
+    for leaf in windows:
+        digest.update(np.ascontiguousarray(leaf).tobytes())
+    return digest.hexdigest()
+
+
+def _differences(old: Any, new: Any, path: str = "") -> Any:
+    """`field: was …, is …` for every leaf that differs."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from _differences(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    elif old != new:
+        yield f"{path}: was {old}, is {new}"
+
+
+def _as_dict(saved: Saved) -> dict[str, dict[str, np.ndarray]]:
+    """Plain dictionaries of arrays, which need no classes to be read."""
+    return {
+        name: {f"{i:03d}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(part))}
+        for name, part in zip(Saved._fields, saved, strict=True)
+    }
+
+
+def _from_dict(content: dict[str, dict[str, Any]], like: TrainingState) -> Saved:
+    leaves = [jax.numpy.asarray(content["state"][key]) for key in sorted(content["state"])]
+    shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
+    if [leaf.shape for leaf in leaves] != shapes:
+        raise ValueError("its arrays have other shapes than this model")
+    state = jax.tree.unflatten(jax.tree.structure(like), leaves)
+    columns = [np.asarray(content["steps"][key]) for key in sorted(content["steps"])]
+    return Saved(state, jax.tree.unflatten(_steps_structure(), columns))
+
+
+def _steps_structure() -> Any:
+    from gpssm.inference import Elbo
+
+    blank = StepInfo(Elbo(*([0.0] * len(Elbo._fields))), 0.0, 0.0, False)  # type: ignore[arg-type]
+    return jax.tree.structure(blank)

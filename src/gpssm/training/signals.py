@@ -1,0 +1,54 @@
+"""Ctrl-C and SIGTERM during training: finish the steps under way, save, and leave."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+
+class TrainingStopped(SystemExit):
+    """Training was asked to stop and has saved. Exit code 130 (SIGINT) or 143 (SIGTERM)."""
+
+
+def stop(number: int, step: int, run_dir: Path) -> NoReturn:
+    """Say how to go on, and leave."""
+    name = signal.Signals(number).name
+    print(
+        f"Stopped at step {step} by {name}; saved in {run_dir}. "
+        "Call fit again with the same run_dir to go on.",
+        file=sys.stderr,
+    )
+    raise TrainingStopped(128 + number)
+
+
+class StopRequest:
+    """Which signal has arrived, if any."""
+
+    number: int | None = None
+
+
+@contextmanager
+def watch_signals() -> Iterator[StopRequest]:
+    """Notes SIGINT and SIGTERM in place of dying of them; a second one acts as usual."""
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request  # only the main thread may handle signals
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        del frame
+        request.number = number
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,89 @@
+"""Full disks, damaged checkpoints, foreign directories: the older checkpoints survive."""
+
+import json
+import shutil
+
+import numpy as np
+import orbax.checkpoint as ocp
+import pytest
+from trainee import fingerprint, fit
+
+from gpssm.errors import ConfigError, GpssmWarning
+
+STEPS = 60
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nobody disturbed."""
+    run_dir = tmp_path_factory.mktemp("whole") / "run"
+    return fingerprint(fit(run_dir, STEPS)), run_dir
+
+
+def copy(whole, tmp_path):
+    return shutil.copytree(whole[1], tmp_path / "run")
+
+
+def test_a_finished_run_is_not_trained_again(whole, tmp_path, monkeypatch):
+    run_dir = copy(whole, tmp_path)
+    monkeypatch.setattr("gpssm.training.loop.run_chunk", None)  # calling it would fail
+    assert fingerprint(fit(run_dir, STEPS)) == whole[0]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "emptied", "removed"])
+def test_a_damaged_newest_checkpoint_falls_back_to_an_older_one(whole, tmp_path, damage):
+    run_dir = copy(whole, tmp_path)
+    newest = run_dir / "checkpoints" / str(STEPS)
+    for file in [p for p in newest.rglob("*") if p.is_file() and "d" in p.parent.parts]:
+        if damage == "removed":
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[: 10 if damage == "truncated" else 0])
+    with pytest.warns(GpssmWarning, match=rf"checkpoint of step {STEPS} .*Trying an older one"):
+        assert fingerprint(fit(run_dir, STEPS)) == whole[0]
+
+
+def test_a_full_disk_costs_no_older_checkpoint(whole, tmp_path, monkeypatch):
+    """Every save after step 25 fails, as on a full disk; training ends all the same."""
+    save = ocp.CheckpointManager.save
+
+    def failing(self, step, *args, **kwargs):
+        if step > 25:
+            raise OSError(28, "No space left on device")
+        return save(self, step, *args, **kwargs)
+
+    monkeypatch.setattr(ocp.CheckpointManager, "save", failing)
+    run_dir = tmp_path / "run"
+    with pytest.warns(GpssmWarning, match="No space left .*newest checkpoint is that of step 25"):
+        assert fingerprint(fit(run_dir, STEPS)) == whole[0]
+    monkeypatch.undo()
+    assert sorted(p.name for p in (run_dir / "checkpoints").iterdir()) == ["25"]
+    assert fingerprint(fit(run_dir, STEPS)) == whole[0]
+
+
+def test_other_settings_are_refused_with_the_difference(whole, tmp_path):
+    run_dir = copy(whole, tmp_path)
+    with pytest.raises(ConfigError, match=r"training.learning_rate: was 0.05, is 0.01"):
+        fit(run_dir, STEPS, learning_rate=0.01)
+    with pytest.raises(ConfigError, match=r"seeds: was \[0\], is \[3\]"):
+        fit(run_dir, STEPS, seed=3)
+    assert fingerprint(fit(run_dir, STEPS)) == whole[0]
+
+
+def test_other_data_are_refused(whole, tmp_path, monkeypatch):
+    run_dir = copy(whole, tmp_path)
+    u, y = np.random.default_rng(1).standard_normal((2, 300, 1))
+    monkeypatch.setattr("trainee.record", lambda: (u, y))
+    with pytest.raises(ConfigError, match=r"holds another run; different here: data: was"):
+        fit(run_dir, STEPS)
+
+
+def test_the_pace_of_checkpoints_is_no_part_of_a_run(whole, tmp_path):
+    assert fingerprint(fit(copy(whole, tmp_path), STEPS, checkpoint_steps=10)) == whole[0]
+
+
+def test_the_directory_says_what_it_is(whole):
+    identity = json.loads((whole[1] / "run.json").read_text())
+    assert identity["model"]["name"] == "cbf-ssm-50"
+    assert identity["training"]["steps"] == STEPS
+    assert len(identity["data"]) == 64

@@ -1,0 +1,41 @@
+"""A small training run for the fault tests to disturb: `trainee.py RUN_DIR STEPS`."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import gpssm
+
+MODEL = gpssm.cbf_ssm(dim_x=2, inducing_points=5, particles=4, lag=4)
+
+
+def record() -> tuple[np.ndarray, np.ndarray]:
+    """A stable linear system with one hidden state."""
+    rng = np.random.default_rng(0)
+    u, x, y = rng.standard_normal((300, 1)), np.zeros(2), []
+    for now in u:
+        y.append(x[0] + 0.05 * rng.standard_normal())
+        x = np.array([0.9 * x[0] + 0.3 * x[1], 0.7 * x[1] + 0.5 * now[0]])
+    return u, np.array(y)[:, None]
+
+
+def fit(run_dir: Path | str, steps: int, **settings) -> gpssm.Run:
+    u, y = record()
+    settings = {"sequence_length": 12, "batch_size": 4, "checkpoint_seconds": 0.0, **settings}
+    return gpssm.fit(MODEL, u=u, y=y, steps=steps, run_dir=run_dir, quiet=True, **settings)
+
+
+def fingerprint(run: gpssm.Run) -> str:
+    """Of every parameter and every row of the history, bit by bit."""
+    leaves = [*jax.tree.leaves(run.system), *run.history.columns().values()]
+    return hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).hexdigest()
+
+
+if __name__ == "__main__":
+    # What is compiled once need not be compiled after every kill.
+    jax.config.update("jax_compilation_cache_dir", str(Path(sys.argv[1]).parent / "xla"))
+    print("ready", flush=True)
+    print(fingerprint(fit(sys.argv[1], int(sys.argv[2]))), flush=True)
