@@ -338,7 +338,6 @@ def test_a_system_without_inputs_needs_the_number_of_steps(run):
         ("y_warmup", {"y_warmup": np.array([1.0, np.inf, 2.0, 3.0])}),
     ],
 )
-@pytest.mark.xfail(strict=True, reason="src: an argument is accepted and ignored, or let through")
 def test_no_argument_is_accepted_and_ignored(what, given, run):
     forecast = partial(run.predict, U[:HORIZON])
     call = (

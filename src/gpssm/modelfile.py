@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as serialise
 
 from . import __version__
 from .data import Normalisation
-from .errors import ConfigError, DataError, ModelFileError, expected
+from .errors import DataError, ModelFileError, expected
 from .inference import Model, Sequences, System, build
 from .training import History, Training
 
@@ -42,12 +42,18 @@ def save(path: str | Path, content: Content) -> Path:
     """Write the file, atomically."""
     path = Path(path)
     arrays = {name: np.asarray(leaf) for name, leaf in _named_leaves(content.system)}
-    arrays |= {_HISTORY + name: column for name, column in content.history.columns().items()}
-    header = {"kind": _KIND, "format": str(FORMAT), "content": json.dumps(_describe(content))}
+    columns = content.history.columns().items()
+    # Numbered, since the file gives its arrays back in the order of their names.
+    arrays |= {f"{_HISTORY}{i:02d}.{name}": column for i, (name, column) in enumerate(columns)}
+    header = {
+        "kind": _KIND,
+        "format": str(FORMAT),
+        "content": json.dumps(_describe(content), allow_nan=False),
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        save_file(arrays, temporary, metadata=header)
+        temporary.write_bytes(serialise(arrays, metadata=header))
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -72,7 +78,7 @@ def load(path: str | Path) -> Content:
         ) from error
     try:
         return _restore(json.loads(header["content"]), arrays)
-    except (KeyError, TypeError, json.JSONDecodeError, ConfigError, DataError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(
             expected("model file", f"{path}, in which {error} is wrong", "what gpssm wrote")
         ) from error
@@ -91,8 +97,8 @@ def _describe(content: Content) -> dict[str, Any]:
     """Everything but the arrays, as JSON."""
     return {
         "version": __version__,
-        "model": content.system.config.model_dump(mode="json"),
-        "training": content.training.model_dump(mode="json"),
+        "model": content.system.config.to_json(),
+        "training": content.training.to_json(),
         "normalisation": content.normalisation.to_json(),
         "seed": content.seed,
         "input_names": list(content.input_names),
@@ -111,12 +117,15 @@ def _restore(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> Conten
         normalisation,
         Training(**described["training"]),
         int(described["seed"]),
-        History.from_columns(
-            {n.removeprefix(_HISTORY): a for n, a in arrays.items() if n.startswith(_HISTORY)}
-        ),
+        _restore_history(arrays),
         tuple(described["input_names"]),
         tuple(described["output_names"]),
     )
+
+
+def _restore_history(arrays: dict[str, np.ndarray]) -> History:
+    columns = sorted(name for name in arrays if name.startswith(_HISTORY))
+    return History.from_columns({name.split(".", 2)[2]: arrays[name] for name in columns})
 
 
 def _checked(name: str, leaf: Any, arrays: dict[str, np.ndarray]) -> jax.Array:

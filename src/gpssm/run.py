@@ -56,6 +56,12 @@ class Run:
         still sees all of it. A system without inputs takes `u=None` and the number of `steps`.
         """
         y = _columns("y_warmup", y_warmup, self.system.model.dim_y)
+        if np.isinf(y).any():
+            row = int(np.argwhere(np.isinf(y))[0, 0])
+            wanted = "finite values, or NaN for a missing one"
+            raise DataError(expected("y_warmup", f"{y[row]} at row {row}", wanted))
+        if particles is not None and particles < 1:
+            raise DataError(expected("particles", particles, "at least 1, or None"))
         u = self._inputs(u, steps)
         conditioned = len(y) if conditioned is None else conditioned
         self._check_warmup(len(u), len(y), conditioned)
@@ -96,6 +102,9 @@ class Run:
                 wanted = f"an array [time, {dim_u}]" if dim_u else "the number of steps"
                 raise DataError(expected("u" if dim_u else "steps", "nothing", wanted))
             return np.zeros((steps, 0))
+        if steps is not None:
+            remedy = "The inputs say how many steps there are."
+            raise DataError(expected("steps", f"{steps} together with u", "one of them", remedy))
         u = _columns("u", u, dim_u)
         if not np.isfinite(u).all():
             row = int(np.argwhere(~np.isfinite(u))[0, 0])
@@ -176,10 +185,10 @@ def _checkpoints(
     if run_dir is None:
         return None
     checkpoints = Checkpoints(run_dir, training.checkpoint_steps, training.checkpoint_seconds)
-    pace = {"checkpoint_steps", "checkpoint_seconds"}  # how often to save is no part of the run
+    pace = ("checkpoint_steps", "checkpoint_seconds")  # how often to save is no part of the run
     identity = {
-        "model": model.model_dump(mode="json"),
-        "training": training.model_dump(mode="json", exclude=pace),
+        "model": model.to_json(),
+        "training": {k: v for k, v in training.to_json().items() if k not in pace},
         "seeds": seeds,
         "data": data_hash(windows),
     }
@@ -202,6 +211,8 @@ def _dataset(data: Dataset | None, u: Any, y: Any) -> Dataset:
     if (data is None) == (y is None):
         given = "neither" if data is None else "both"
         raise DataError(expected("data or y", given, "one of them", "fit(model, data) or y=..."))
+    if data is not None and u is not None:
+        raise DataError(expected("u", "inputs together with data", "one of them"))
     return Dataset.from_arrays(y, u) if data is None else data
 
 

@@ -1,5 +1,6 @@
 """The base of every group of settings: frozen, strict, and with errors in one readable line."""
 
+import json
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -13,7 +14,7 @@ class Settings(BaseModel):
     """Named settings that validate themselves. A wrong one raises `ConfigError`."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=True, ser_json_inf_nan="constants"
+        frozen=True, extra="forbid", allow_inf_nan=True, ser_json_inf_nan="strings"
     )
 
     def __init__(self, **values: Any) -> None:
@@ -21,6 +22,10 @@ class Settings(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise ConfigError(_readable(type(self), error)) from None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON, by the standard: an infinite number is the text "Infinity"."""
+        return json.loads(self.model_dump_json())
 
     def replace(self: Own, **changes: Any) -> Own:
         """The same settings with some of them changed, validated again."""

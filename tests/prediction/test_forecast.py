@@ -269,7 +269,6 @@ def test_a_quantile_outside_of_0_to_1_is_refused(level):
         make_forecast().quantile(level)
 
 
-@pytest.mark.xfail(strict=True, reason="src: interval and coverage do not check their level")
 @pytest.mark.parametrize(
     ("band", "level"),
     [

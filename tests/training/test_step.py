@@ -263,7 +263,6 @@ def test_the_learning_rate_that_is_told_is_the_one_that_acts(step, key):
     assert acts == pytest.approx(told, rel=0.1)
 
 
-@pytest.mark.xfail(strict=True, reason="src: the optimiser's count stands still in a skipped step")
 def test_the_learning_rate_that_is_told_is_the_one_that_acts_after_a_skipped_step(step, key):
     state, windows, weights = make_problem(RISING)
     state, _ = step(state, with_outputs(windows, np.nan), key, RISING, weights)

@@ -44,8 +44,7 @@ class Forecast:
 
     def quantile(self, level: float) -> Float[np.ndarray, "time outputs"]:
         """The value below which y lies with probability `level`, by bisection on the mixture."""
-        if not 0.0 < level < 1.0:
-            raise DataError(expected("level", level, "a probability between 0 and 1"))
+        _check_level(level)
         reach = 10.0 * self.noise_std
         low, high = self.particles.min(axis=0) - reach, self.particles.max(axis=0) + reach
         for _ in range(_BISECTIONS):
@@ -64,6 +63,7 @@ class Forecast:
         self, level: float
     ) -> tuple[Float[np.ndarray, "time outputs"], Float[np.ndarray, "time outputs"]]:
         """The central band that holds y with probability `level`."""
+        _check_level(level)
         return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
 
     def after(self, steps: int) -> "Forecast":
@@ -88,6 +88,7 @@ class Forecast:
 
     def coverage(self, y: Float[np.ndarray, "time *outputs"], level: float = 0.95) -> float:
         """Share of the measurements inside the central band of this level."""
+        _check_level(level)
         y, known = self._truth(y)
         below = self.probability_below(y)
         inside = np.abs(below - 0.5) <= 0.5 * level
@@ -106,3 +107,8 @@ class Forecast:
         if not known.any():
             raise DataError(expected("y", "missing values only", "at least one measurement"))
         return y, known
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise DataError(expected("level", level, "a probability between 0 and 1"))

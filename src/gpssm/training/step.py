@@ -48,10 +48,12 @@ def learning_rate_schedule(training: Training) -> optax.Schedule:
 
 
 def make_optimiser(training: Training) -> optax.GradientTransformation:
-    """Adam on clipped gradients."""
+    """Directions of Adam on clipped gradients; the step scales them by the learning rate.
+
+    So the schedule follows the number of steps, also after one that was skipped.
+    """
     return optax.chain(
-        optax.clip_by_global_norm(training.clip_norm),
-        optax.adam(learning_rate_schedule(training)),
+        optax.clip_by_global_norm(training.clip_norm), optax.scale_by_adam(), optax.scale(-1.0)
     )
 
 
@@ -91,9 +93,9 @@ def train_step(
     terms, gradient = over_devices(gradient_of, mesh)(state.system, keys, sequences)
     norm = optax.tree.norm(gradient)
     finite = jnp.isfinite(terms.total) & jnp.isfinite(norm)
-    new_state = _move(state, gradient, finite, training)
-    rate = learning_rate_schedule(training)(state.step)
-    return new_state, StepInfo(_per_time_step(terms, length), norm, jnp.asarray(rate), ~finite)
+    rate = jnp.asarray(learning_rate_schedule(training)(state.step))
+    new_state = _move(state, gradient, rate, finite, training)
+    return new_state, StepInfo(_per_time_step(terms, length), norm, rate, ~finite)
 
 
 def _per_time_step(terms: Elbo, length: int) -> Elbo:
@@ -103,10 +105,15 @@ def _per_time_step(terms: Elbo, length: int) -> Elbo:
 
 
 def _move(
-    state: TrainingState, gradient: System, finite: Bool[Array, ""], training: Training
+    state: TrainingState,
+    gradient: System,
+    rate: Float[Array, ""],
+    finite: Bool[Array, ""],
+    training: Training,
 ) -> TrainingState:
-    updates, optimiser = make_optimiser(training).update(gradient, state.optimiser, state.system)
-    system = optax.apply_updates(state.system, updates)
+    """The state after a step, or the old one with another count where it was not finite."""
+    direction, optimiser = make_optimiser(training).update(gradient, state.optimiser, state.system)
+    system = jax.tree.map(lambda leaf, d: leaf + rate * d, state.system, direction)
     # A young average forgets its start: memory t/(t+10) until it reaches the one asked for.
     memory = jnp.minimum(training.average, state.step / (state.step + 10.0))
     average = jax.tree.map(lambda a, s: memory * a + (1.0 - memory) * s, state.average, system)
