@@ -347,3 +347,21 @@ def test_no_argument_is_accepted_and_ignored(what, given, run):
     )
     with pytest.raises(GpssmError, match=rf"{what}.*: got .*expected"):
         call()
+
+
+@pytest.mark.parametrize("seeds", [0, -1])
+def test_no_seeds_are_refused(seeds):
+    with pytest.raises(GpssmError, match=rf"seeds: got {seeds}, expected at least 1"):
+        fit_tiny(seeds=seeds)
+
+
+def test_an_array_in_the_place_of_the_data_is_refused_with_the_way_to_pass_it():
+    with pytest.raises(DataError, match=r"data: got a ndarray, expected .*fit\(model, u=u, y=y\)"):
+        gpssm.fit(gpssm.cbf_ssm(dim_x=2), Y)
+
+
+def test_a_fit_without_one_finite_step_is_an_error():
+    with pytest.raises(GpssmError, match=r"training: got no finite gradient in 3 steps"):
+        gpssm.fit(
+            gpssm.cbf_ssm(process_variance=1e300, **TINY), u=U, y=Y, **{**TRAINING, "steps": 3}
+        )

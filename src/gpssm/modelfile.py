@@ -79,8 +79,9 @@ def load(path: str | Path) -> Content:
     try:
         return _restore(json.loads(header["content"]), arrays)
     except (KeyError, TypeError, ValueError) as error:
+        remedy = f"What is wrong with it: {error}"
         raise ModelFileError(
-            expected("model file", f"{path}, in which {error} is wrong", "what gpssm wrote")
+            expected("model file", f"{path}", "what gpssm wrote", remedy)
         ) from error
 
 
@@ -129,10 +130,11 @@ def _restore_history(arrays: dict[str, np.ndarray]) -> History:
 
 
 def _checked(name: str, leaf: Any, arrays: dict[str, np.ndarray]) -> jax.Array:
-    if name not in arrays or arrays[name].shape != leaf.shape:
-        given = arrays[name].shape if name in arrays else "nothing"
-        raise DataError(expected(name, given, f"an array of shape {leaf.shape}"))
-    return jnp.asarray(arrays[name])
+    given = arrays.get(name)
+    if given is None or (given.shape, given.dtype) != (leaf.shape, leaf.dtype):
+        told = "nothing" if given is None else f"{given.dtype} of shape {given.shape}"
+        raise DataError(expected(name, told, f"{leaf.dtype} of shape {leaf.shape}"))
+    return jnp.asarray(given)
 
 
 def _blank_system(config: Model, dim_u: int, dim_y: int) -> System:

@@ -1,5 +1,6 @@
 """The facade: `fit` a model to data, `predict` from a run, `save` and `load` it."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +13,15 @@ from jaxtyping import Float, PRNGKeyArray
 
 from . import modelfile
 from .data import Dataset, Normalisation, Windows, batch, make_windows
-from .errors import ConfigError, DataError, expected
+from .errors import ConfigError, DataError, GpssmWarning, expected
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
 from .prediction import Forecast, predict
-from .training import Checkpoints, History, Training, data_hash, train
+from .training import Checkpoints, History, Training, TrainingResult, data_hash, train
 from .training.progress import ProgressFactory, automatic
 
 _EXAMPLES = 64  # sequences from which the inducing inputs are placed
+_MANY_SKIPPED = 0.05  # share of the steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +100,11 @@ class Run:
     def _inputs(self, u: Any, steps: int | None) -> np.ndarray:
         dim_u = len(self.normalisation.u_mean)
         if u is None:
-            if dim_u or steps is None:
-                wanted = f"an array [time, {dim_u}]" if dim_u else "the number of steps"
-                raise DataError(expected("u" if dim_u else "steps", "nothing", wanted))
+            if dim_u:
+                raise DataError(expected("u", "nothing", f"an array [time, {dim_u}]"))
+            if steps is None or steps < 1:
+                given = "nothing" if steps is None else steps
+                raise DataError(expected("steps", given, "the number of steps, at least 1"))
             return np.zeros((steps, 0))
         if steps is not None:
             remedy = "The inputs say how many steps there are."
@@ -153,6 +157,8 @@ def fit(
     data = _dataset(data, u, y)
     training = _training(model, data, settings)
     normalisation = Normalisation.of(data)
+    if seeds is not None and seeds < 1:
+        raise ConfigError(expected("seeds", seeds, "at least 1, or None for a single run"))
     numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
     with jax.enable_x64(True):
         windows = make_windows(
@@ -163,6 +169,7 @@ def fit(
         shown = progress or automatic(quiet)
         checkpoints = _checkpoints(run_dir, model, training, numbers, windows)
         results = train(keys[:, 1], systems, windows, training, shown, devices, checkpoints)
+    _check_skipped(results)
     names = data.input_names, data.output_names
     runs = [
         Run(result.average, normalisation, training, number, result.history, *names)
@@ -196,6 +203,23 @@ def _checkpoints(
     return checkpoints
 
 
+def _check_skipped(results: Sequence[TrainingResult]) -> None:
+    """A run of which no step was finite has learned nothing; one of few should be known."""
+    for result in results:
+        skipped, steps = int(result.history.table["skipped"].sum()), len(result.history.table)
+        if skipped == steps:
+            remedy = "Look at the initial values of the model and at the scale of the data."
+            raise ConfigError(
+                expected("training", f"no finite gradient in {steps} steps", "one", remedy)
+            )
+        if skipped > _MANY_SKIPPED * steps:
+            message = (
+                f"{skipped} of {steps} steps were not finite and were skipped; "
+                "use a smaller learning_rate."
+            )
+            warnings.warn(message, GpssmWarning, stacklevel=3)
+
+
 def _fresh_system(key: PRNGKeyArray, model: Model, windows: Windows, training: Training) -> System:
     """Where training starts, with inducing inputs placed on some of the sequences."""
     examples = batch(windows, training.sequence_length, key, 0, _EXAMPLES)
@@ -213,6 +237,9 @@ def _dataset(data: Dataset | None, u: Any, y: Any) -> Dataset:
         raise DataError(expected("data or y", given, "one of them", "fit(model, data) or y=..."))
     if data is not None and u is not None:
         raise DataError(expected("u", "inputs together with data", "one of them"))
+    if data is not None and not isinstance(data, Dataset):
+        remedy = "Pass arrays by name: fit(model, u=u, y=y)."
+        raise DataError(expected("data", f"a {type(data).__name__}", "a gpssm.Dataset", remedy))
     return Dataset.from_arrays(y, u) if data is None else data
 
 
@@ -221,6 +248,9 @@ def _training(model: Model, data: Dataset, settings: dict[str, Any]) -> Training
     shortest = min(len(each) for each in data.experiments)
     default = Training.model_fields["sequence_length"].default
     training = Training(**{"sequence_length": min(default, shortest), **settings})
+    if training.sequence_length > shortest:
+        wanted = f"at most the {shortest} rows of the shortest experiment"
+        raise DataError(expected("sequence_length", training.sequence_length, wanted))
     if training.sequence_length < model.shortest_warmup:
         wanted = f"at least the warm-up of the recognition, {model.shortest_warmup}"
         remedy = "Shorten the model's `warmup`, or train on longer sequences."

@@ -284,3 +284,25 @@ def test_a_band_outside_of_0_to_1_is_refused_by_the_level_that_was_given(band, l
     arguments = (level,) if band == "interval" else (forecast.mean, level)
     with pytest.raises(DataError, match=rf"level: got {level}, expected .*between 0 and 1"):
         getattr(forecast, band)(*arguments)
+
+
+def test_a_later_start_keeps_the_samples_and_what_is_left_of_the_warm_up():
+    whole = Forecast(np.random.default_rng(1).standard_normal((4, 6, 2)), np.ones(2), 7, 4)
+    part = whole.after(2)
+    np.testing.assert_array_equal(part.samples, whole.samples[:, 2:])
+    np.testing.assert_array_equal(part.after(1).samples, whole.samples[:, 3:])
+    assert (part.warmup, part.after(3).warmup) == (2, 0)
+
+
+@pytest.mark.parametrize("steps", [-1, 5, 9])
+def test_a_start_beyond_the_forecast_is_refused(steps):
+    with pytest.raises(DataError, match=rf"steps: got {steps}, expected between 0 and 4"):
+        make_forecast().after(steps)
+
+
+def test_the_probability_of_one_column_is_that_of_a_plain_array():
+    forecast = Forecast(np.zeros((3, 4, 1)), np.ones(1))
+    flat = np.array([-1.0, 0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(
+        forecast.probability_below(flat), forecast.probability_below(flat[:, None])
+    )

@@ -46,7 +46,7 @@ def make_recognition(
         return Recognition(None, None, kind, warmup)
     readout = eqx.nn.Linear(_WIDTH, 2 * dim_x, key=key_readout)
     # A small read-out: training starts from what `output` says.
-    readout = eqx.tree_at(lambda r: r.weight, readout, 0.1 * readout.weight)
+    readout = jax.tree.map(lambda leaf: 0.1 * leaf, readout)
     return Recognition(encoder, readout, kind, warmup)
 
 

@@ -25,6 +25,7 @@ class Forecast:
     seed: int = 0
     warmup: int = 0
     output_names: tuple[str, ...] = ()
+    first_step: int = 0
 
     @cached_property
     def mean(self) -> Float[np.ndarray, "time outputs"]:
@@ -39,8 +40,10 @@ class Forecast:
     @cached_property
     def samples(self) -> Float[np.ndarray, "particles time outputs"]:
         """One possible record of measurements per particle, sensor noise included."""
-        noise = np.random.default_rng(self.seed).standard_normal(self.particles.shape)
-        return self.particles + self.noise_std * noise
+        count, steps, outputs = self.particles.shape
+        shape = self.first_step + steps, count, outputs  # time first: a later start cuts it off
+        noise = np.random.default_rng(self.seed).standard_normal(shape)[self.first_step :]
+        return self.particles + self.noise_std * np.swapaxes(noise, 0, 1)
 
     def quantile(self, level: float) -> Float[np.ndarray, "time outputs"]:
         """The value below which y lies with probability `level`, by bisection on the mixture."""
@@ -57,6 +60,7 @@ class Forecast:
         self, y: Float[np.ndarray, "time outputs"]
     ) -> Float[np.ndarray, "time outputs"]:
         """P(Y < y) of the mixture: the probability integral transform of what came true."""
+        y = self._as_outputs(y)
         return ndtr((y - self.particles) / self.noise_std).mean(axis=0)
 
     def interval(
@@ -68,7 +72,17 @@ class Forecast:
 
     def after(self, steps: int) -> "Forecast":
         """The forecast without its first steps, for example without the warm-up."""
-        return Forecast(self.particles[:, steps:], self.noise_std, self.seed, 0, self.output_names)
+        if not 0 <= steps < len(self.mean):
+            wanted = f"between 0 and {len(self.mean) - 1}, so that some steps remain"
+            raise DataError(expected("steps", steps, wanted))
+        return Forecast(
+            self.particles[:, steps:],
+            self.noise_std,
+            self.seed,
+            max(self.warmup - steps, 0),
+            self.output_names,
+            self.first_step + steps,
+        )
 
     # ------------------------------------------------------------------ scores
 
@@ -94,15 +108,22 @@ class Forecast:
         inside = np.abs(below - 0.5) <= 0.5 * level
         return float(np.mean(inside[known]))
 
-    def _truth(
+    def _as_outputs(
         self, y: Float[np.ndarray, "time *outputs"]
-    ) -> tuple[Float[np.ndarray, "time outputs"], Bool[np.ndarray, "time outputs"]]:
+    ) -> Float[np.ndarray, "time outputs"]:
+        """Values at all time steps of the forecast; [time] is one output."""
         y = np.asarray(y, dtype=np.float64)
         y = y[:, None] if y.ndim == 1 else y
         if y.shape != self.mean.shape:
             remedy = "Score a forecast against all of its time steps; NaN marks a missing value."
             wanted = f"shape {self.mean.shape} [time, outputs]"
             raise DataError(expected("y", f"shape {y.shape}", wanted, remedy))
+        return y
+
+    def _truth(
+        self, y: Float[np.ndarray, "time *outputs"]
+    ) -> tuple[Float[np.ndarray, "time outputs"], Bool[np.ndarray, "time outputs"]]:
+        y = self._as_outputs(y)
         known = ~np.isnan(y)
         if not known.any():
             raise DataError(expected("y", "missing values only", "at least one measurement"))

@@ -22,9 +22,9 @@ class History:
     @classmethod
     def of(cls, steps: StepInfo) -> "History":
         """From the infos of all steps, stacked."""
-        columns = {"elbo": steps.elbo.total, **steps.elbo._asdict(), **steps._asdict()}
-        del columns["total"]
-        columns["elbo"] = steps.elbo.total
+        terms, others = steps.elbo._asdict(), steps._asdict()
+        del others["elbo"]
+        columns = {"elbo": terms.pop("total"), **terms, **others}
         return cls.from_columns({name: np.asarray(value) for name, value in columns.items()})
 
     def columns(self) -> dict[str, np.ndarray]:
