@@ -4,8 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs-ready
+BENCH  := $(VENV)/.bench-ready
 
-.PHONY: demo test lint format docs lock clean
+.PHONY: bench demo test lint format docs lock clean
 
 demo: $(READY)  ## fit a model to built-in data and show its forecast
 	$(BIN)/python -m gpssm.demo
@@ -22,6 +23,9 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench: $(BENCH)  ## speed and memory, side by side with GPyTorch and GPJax
+	$(BIN)/python benchmarks/run.py
+
 docs: $(DOCS)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -33,6 +37,10 @@ $(READY): pyproject.toml constraints.txt
 
 $(DOCS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	touch $@
+
+$(BENCH): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	touch $@
 
 lock:  ## write constraints.txt anew from the newest versions

@@ -193,7 +193,8 @@ def test_the_description_is_json_by_the_standard(plain, tmp_path):
         raise AssertionError(f"{constant} is no JSON")
 
     path = modelfile.save(tmp_path / "a.gpssm", plain)
-    json.loads(read(path)[1]["content"], parse_constant=refuse)
+    described = json.loads(read(path)[1]["content"], parse_constant=refuse)
+    assert described["model"]["k"] == "Infinity"
 
 
 # ---------------------------------------------------------------------- files that are not

@@ -1,0 +1,61 @@
+"""How long a compiled function takes, and what this machine can do at best."""
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call."""
+
+    median: float
+    minimum: float
+
+
+def measure(call: Callable[[], object], seconds: float = 5.0, most: int = 60) -> Timing:
+    """Repeats a call that ends when its result is there; the first one is not counted."""
+    call()
+    times: list[float] = []
+    while len(times) < 3 or (sum(times) < seconds and len(times) < most):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return Timing(statistics.median(times), min(times))
+
+
+def compile_and_measure(function: Callable, *arguments) -> tuple[Timing, float, int]:
+    """Timing, seconds of compilation, and bytes of temporary memory."""
+    begin = time.perf_counter()
+    compiled = jax.jit(function).lower(*arguments).compile()
+    compilation = time.perf_counter() - begin
+    timing = measure(lambda: jax.block_until_ready(compiled(*arguments)))
+    return timing, compilation, compiled.memory_analysis().temp_size_in_bytes
+
+
+def machine_peaks() -> dict[str, float]:
+    """Products (flop/s) and exponentials (1/s) per second on all cores, in float32."""
+    size, repeats = 1024, 50
+    a = jnp.ones((size, size), jnp.float32)
+    product = jax.jit(lambda a: jax.lax.fori_loop(0, 4, lambda _, x: (a @ x) * 1e-3, a))
+    flops = 4 * 2 * size**3 / measure(lambda: product(a).block_until_ready(), 2.0).minimum
+    x = jnp.ones((1 << 20,), jnp.float32)
+    exps = jax.jit(lambda x: jax.lax.fori_loop(0, repeats, lambda _, x: jnp.exp(-x), x))
+    rate = repeats * x.size / measure(lambda: exps(x).block_until_ready(), 2.0).minimum
+    return {"flops": flops, "exps": rate}
+
+
+def machine() -> str:
+    """What the numbers were measured on."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = {line.split(":")[1].strip() for line in file if line.startswith("model name")}
+    except OSError:
+        names = {"unknown CPU"}
+    software = f"JAX {jax.__version__} on {jax.default_backend()}"
+    return f"{', '.join(sorted(names))}, {os.cpu_count()} cores, {software}"
