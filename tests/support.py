@@ -30,13 +30,9 @@ def make_sequences(batch=3, time=9, dim_u=1, dim_y=1, seed=0, missing=0.0, dtype
 def make_system(config: Model, sequences: Sequences, seed: int = 0, spread: float = 0.3) -> System:
     """A system whose parameters are all away from where training starts."""
     system = build(jax.random.key(seed), config, sequences)
-    leaves, structure = jax.tree.flatten(system)
-    keys = jax.random.split(jax.random.key(seed + 1), len(leaves))
-    moved = [
-        leaf + spread * jax.random.normal(key, leaf.shape)
-        for leaf, key in zip(leaves, keys, strict=True)
-    ]
-    system = jax.tree.unflatten(structure, moved)
+    rng = np.random.default_rng(seed + 1)
+    move = lambda leaf: jnp.asarray(leaf + spread * rng.standard_normal(leaf.shape))  # noqa: E731
+    system = jax.tree.map(move, system)
     return eqx.tree_at(
         lambda s: s.model.transition.raw_noise, system, raw_positive(np.full(config.dim_x, 0.05))
     )

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpssm.gp import conditional
@@ -13,6 +13,7 @@ from gpssm.inference.elbo import factor_system
 from support import SMALL, backward_pass, make_sequences, make_system
 
 
+@settings(max_examples=40)
 @given(length=st.integers(1, 400), lag=st.integers(1, 120))
 def test_windows_deliver_every_step_once_with_enough_future(length, lag):
     """Depth at most 2 · lag; each step sees `lag` steps ahead, or all that there are."""
