@@ -265,7 +265,7 @@ def test_a_file_without_one_of_its_arrays_is_refused(saved):
     tensors, header = read(saved)
     del tensors[".model.initial.mean"]
     save_file(tensors, saved, metadata=header)
-    message = r"tank\.gpssm.*\.model\.initial\.mean: got nothing, expected an array of shape \(3,\)"
+    message = r"tank\.gpssm.*\.model\.initial\.mean: got nothing, expected float64 of shape \(3,\)"
     with pytest.raises(ModelFileError, match=message):
         modelfile.load(saved)
 
@@ -274,7 +274,9 @@ def test_a_file_with_an_array_of_another_shape_is_refused(saved):
     tensors, header = read(saved)
     tensors[".model.initial.mean"] = np.zeros(5)
     save_file(tensors, saved, metadata=header)
-    message = r"tank\.gpssm.*initial\.mean: got \(5,\), expected an array of shape \(3,\)"
+    message = (
+        r"tank\.gpssm.*initial\.mean: got float64 of shape \(5,\), expected float64 of shape \(3,\)"
+    )
     with pytest.raises(ModelFileError, match=message):
         modelfile.load(saved)
 

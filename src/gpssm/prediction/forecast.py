@@ -57,7 +57,7 @@ class Forecast:
         return 0.5 * (low + high)
 
     def probability_below(
-        self, y: Float[np.ndarray, "time outputs"]
+        self, y: Float[np.ndarray, "time *outputs"]
     ) -> Float[np.ndarray, "time outputs"]:
         """P(Y < y) of the mixture: the probability integral transform of what came true."""
         y = self._as_outputs(y)
