@@ -231,7 +231,7 @@ def load(path: str | Path) -> Run:
     return Run(*modelfile.load(path))
 
 
-def _dataset(data: Dataset | None, u: Any, y: Any) -> Dataset:
+def _dataset(data: Any, u: Any, y: Any) -> Dataset:
     if (data is None) == (y is None):
         given = "neither" if data is None else "both"
         raise DataError(expected("data or y", given, "one of them", "fit(model, data) or y=..."))
