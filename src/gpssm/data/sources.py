@@ -87,7 +87,9 @@ def download(file: SourceFile) -> Path:
         given = f"a download from {file.url} that is not the expected file ({error})"
         raise DataError(expected(file.path, given, "an intact file", by_hand)) from error
     except OSError as error:  # what requests raises is one, and so is a full disk
-        given = f"no download from {file.url} ({type(error).__name__}: {error})"
+        # urllib3 tells a failed connection at length; its first words say what matters.
+        reason = f"{type(error).__name__}: {error}".split("(Caused by")[0].split("HTTP")[0]
+        given = f"no download from {file.url} ({reason.strip(' :')})"
         raise DataError(expected(file.path, given, "a connection", by_hand)) from error
 
 
