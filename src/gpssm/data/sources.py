@@ -87,9 +87,10 @@ def download(file: SourceFile) -> Path:
         given = f"a download from {file.url} that is not the expected file ({error})"
         raise DataError(expected(file.path, given, "an intact file", by_hand)) from error
     except OSError as error:  # what requests raises is one, and so is a full disk
-        # urllib3 tells a failed connection at length; its first words say what matters.
-        reason = f"{type(error).__name__}: {error}".split("(Caused by")[0].split("HTTP")[0]
-        given = f"no download from {file.url} ({reason.strip(' :')})"
+        # A failed connection is told at such length that nobody would find the remedy.
+        failed = "ConnectionPool" in str(error)
+        reason = type(error).__name__ if failed else f"{type(error).__name__}: {error}"
+        given = f"no download from {file.url} ({reason})"
         raise DataError(expected(file.path, given, "a connection", by_hand)) from error
 
 
