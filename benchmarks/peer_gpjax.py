@@ -34,8 +34,13 @@ def _moments(p: dict, x: jax.Array) -> tuple[jax.Array, jax.Array]:
             variational_mean=mean[:, None],
             variational_root_covariance=jnp.diag(jnp.exp(log_std)),
         )
-        predicted = q.predict(x)
-        return predicted.mean.ravel(), predicted.variance
+
+        def at(point: jax.Array) -> tuple[jax.Array, jax.Array]:
+            predicted = q.predict(point[None])
+            return predicted.mean.ravel()[0], predicted.variance[0]
+
+        # Point by point: for all at once GPJax would form their joint covariance.
+        return jax.vmap(at)(x)
 
     return jax.vmap(one)(p["mean"], p["log_std"])
 
