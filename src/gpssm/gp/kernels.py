@@ -9,17 +9,20 @@ import functools
 import operator
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.ad_checkpoint import checkpoint_name
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .positive import positive, raw_positive
 
 Profile = Literal["rbf", "matern12", "matern32", "matern52"]
+KERNEL_VALUES = "kernel values"  # how a checkpoint of the time loop can name them
 FeatureMap = Callable[[Float[Array, "inputs n"]], Float[Array, "groups features n"]]
 
 
@@ -60,38 +63,45 @@ class AbstractKernel(eqx.Module):
         """Random features φ with E[φ_r(x) φ_r(x')] = k(x, x') / count for each of them."""
 
 
-# ρ(s) of the scaled squared distance s = Σ (z − x)² / ℓ², and the degrees of freedom of the
-# Student-t law of the kernel's spectral density (infinitely many: a Gaussian).
+# Of the scaled squared distance s = Σ (z − x)² / ℓ²: ρ(s), and the rate −2 ρ'(s)/ρ(s) at which it
+# falls; then the degrees of freedom of the Student-t law of the kernel's spectral density
+# (infinitely many: a Gaussian).
 _TINY = 1e-12  # keeps the square root differentiable where two points coincide
 
 
-def _rbf(s: Array) -> Array:
-    return jnp.exp(-0.5 * s)
+class _Profile(NamedTuple):
+    rho: Callable[[Array], Array]
+    rate: Callable[[Array], Array]
+    freedom: float | None
 
 
-def _matern12(s: Array) -> Array:
-    return jnp.exp(-jnp.sqrt(s + _TINY))
+def _root(scale: float, s: Array) -> Array:
+    return jnp.sqrt(scale * s + _TINY)
 
 
 def _matern32(s: Array) -> Array:
-    r = jnp.sqrt(3.0 * s + _TINY)
+    r = _root(3.0, s)
     return (1.0 + r) * jnp.exp(-r)
 
 
 def _matern52(s: Array) -> Array:
-    r = jnp.sqrt(5.0 * s + _TINY)
+    r = _root(5.0, s)
     return (1.0 + r + r * r / 3.0) * jnp.exp(-r)
 
 
-_PROFILES: dict[str, tuple[Callable[[Array], Array], float | None]] = {
-    "rbf": (_rbf, None),
-    "matern12": (_matern12, 1.0),
-    "matern32": (_matern32, 3.0),
-    "matern52": (_matern52, 5.0),
+def _matern52_rate(s: Array) -> Array:
+    r = _root(5.0, s)
+    return 5.0 * (1.0 + r) / (3.0 + 3.0 * r + r * r)
+
+
+_PROFILES: dict[str, _Profile] = {
+    "rbf": _Profile(lambda s: jnp.exp(-0.5 * s), jnp.ones_like, None),
+    "matern12": _Profile(lambda s: jnp.exp(-_root(1.0, s)), lambda s: 1.0 / _root(1.0, s), 1.0),
+    "matern32": _Profile(_matern32, lambda s: 3.0 / (1.0 + _root(3.0, s)), 3.0),
+    "matern52": _Profile(_matern52, _matern52_rate, 5.0),
 }
 
 
-@jax.custom_vjp
 def squared_distance(
     z: Float[Array, "groups inputs m"], x: Float[Array, "groups inputs n"]
 ) -> Float[Array, "groups m n"]:
@@ -100,19 +110,49 @@ def squared_distance(
     return functools.reduce(operator.add, squares)
 
 
-def _squared_distance_forward(z: Array, x: Array) -> tuple[Array, tuple[Array, Array]]:
-    return squared_distance(z, x), (z, x)
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def stationary(
+    profile: Profile,
+    variance: Float[Array, " groups"],
+    z: Float[Array, "groups inputs m"],
+    x: Float[Array, "groups inputs n"],
+) -> Float[Array, "groups m n"]:
+    """σ² ρ(|z − x|²) for every pair of columns, which the length scales have already divided.
+
+    The derivative is written by hand: it needs the matrix itself, not what led to it, and two
+    small products with it, not a loop over the inputs.
+    """
+    return _stationary_forward(profile, variance, z, x)[0]
 
 
-def _squared_distance_backward(points: tuple[Array, Array], g: Array) -> tuple[Array, Array]:
-    """∂/∂z = 2 (z Σ_n g − x gᵀ), ∂/∂x = 2 (x Σ_m g − z g): two products, not a loop per input."""
-    z, x = points
-    grad_z = z * jnp.sum(g, axis=2)[:, None] - x @ jnp.swapaxes(g, 1, 2)
-    grad_x = x * jnp.sum(g, axis=1)[:, None] - z @ g
-    return 2.0 * grad_z, 2.0 * grad_x
+def _stationary_forward(
+    profile: Profile, variance: Array, z: Array, x: Array
+) -> tuple[Array, tuple[Array, ...]]:
+    value = variance[:, None, None] * _PROFILES[profile].rho(squared_distance(z, x))
+    value = checkpoint_name(value, KERNEL_VALUES)
+    return value, (variance, z, x, value)
 
 
-squared_distance.defvjp(_squared_distance_forward, _squared_distance_backward)
+def _stationary_backward(
+    profile: Profile, saved: tuple[Array, ...], g: Array
+) -> tuple[Array, Array, Array]:
+    """With h = g k · rate: ∂/∂z = x hᵀ − z Σ_n h and ∂/∂x = z h − x Σ_m h."""
+    variance, z, x, value = saved
+    change = g * value
+    h = change * _PROFILES[profile].rate(squared_distance(z, x))
+    at_z = _with_ones(x) @ jnp.swapaxes(h, 1, 2)  # the row of ones sums h in the same product
+    at_x = _with_ones(z) @ h
+    total = jnp.sum((_with_ones(x) @ jnp.swapaxes(change, 1, 2))[:, -1], axis=-1)
+    grad_z = at_z[:, :-1] - z * at_z[:, -1:]
+    grad_x = at_x[:, :-1] - x * at_x[:, -1:]
+    return total / variance, grad_z, grad_x
+
+
+def _with_ones(points: Float[Array, "groups inputs n"]) -> Float[Array, "groups inputs+1 n"]:
+    return jnp.concatenate([points, jnp.ones_like(points[:, :1])], axis=1)
+
+
+stationary.defvjp(_stationary_forward, _stationary_backward)
 
 
 class _StationaryAt(AbstractCovariance):
@@ -122,8 +162,8 @@ class _StationaryAt(AbstractCovariance):
     profile: Profile = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
-        s = squared_distance(self.scaled_z, self.inverse_lengthscales[..., None] * x[None])
-        return self.variance[:, None, None] * _PROFILES[self.profile][0](s)
+        scaled_x = self.inverse_lengthscales[..., None] * x[None]
+        return stationary(self.profile, self.variance, self.scaled_z, scaled_x)
 
     def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
         return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], x.shape[1]))
@@ -156,7 +196,7 @@ class Stationary(AbstractKernel):
         key_normal, key_chi, key_phase = jax.random.split(key, 3)
         groups, inputs = self.raw_lengthscales.shape
         omega = jax.random.normal(key_normal, (groups, count, inputs), dtype)
-        freedom = _PROFILES[self.profile][1]
+        freedom = _PROFILES[self.profile].freedom
         if freedom is not None:  # Student-t = normal / √(χ²/ν)
             chi = 2.0 * jax.random.gamma(key_chi, freedom / 2.0, (groups, count, 1), dtype)
             omega = omega / jnp.sqrt(chi / freedom)
@@ -261,11 +301,11 @@ def make_kernel(
             )
     name = name.strip().lower()
     if name == "linear":
-        return Linear(raw_positive(jnp.full((groups, inputs), variance)))
+        return Linear(raw_positive(np.full((groups, inputs), variance)))
     if name in _PROFILES:
         return Stationary(
-            raw_positive(jnp.full((groups,), variance)),
-            raw_positive(jnp.full((groups, inputs), lengthscale)),
+            raw_positive(np.full((groups,), variance)),
+            raw_positive(np.full((groups, inputs), lengthscale)),
             name,  # type: ignore[arg-type]
         )
     known = ", ".join([*_PROFILES, "linear"])

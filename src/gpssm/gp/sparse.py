@@ -14,6 +14,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
@@ -61,7 +62,7 @@ def make_inducing_posterior(
     outputs, m = mean.shape
     raw: Array | None = None
     if covariance == "diagonal":
-        raw = raw_positive(jnp.full((outputs, m), std))
+        raw = raw_positive(np.full((outputs, m), std))
     elif covariance == "full":
         raw = jnp.tile(raw_positive(std) * jnp.eye(m)[None], (outputs, 1, 1))
     return InducingPosterior(mean, raw, whitened, covariance)
@@ -79,7 +80,9 @@ class Factor(eqx.Module):
     """What the time loop needs of a sparse GP, factored once and cast to the rollout's dtype.
 
     In the coordinates of a = Lz⁻¹ k(z, x) the mean of q(u) is `mean`. Its covariance enters as
-    `std` on b (in u-space) or on a (whitened), or as `root` on a.
+    `std` on b (in u-space) or on a (whitened), or as `root` on a. `projection` has all the rows
+    by which k(z, x) is multiplied: Lz⁻¹ gives a, then Lz⁻ᵀ Lz⁻¹ gives b where it is needed, and
+    the rest gives the mean. One product of them all is faster than one after the other.
     """
 
     kernel: AbstractKernel
@@ -89,6 +92,7 @@ class Factor(eqx.Module):
     mean: Float[Array, "outputs m"]
     std: Float[Array, "outputs m"] | None
     root: Float[Array, "outputs m m"] | None
+    projection: Float[Array, "groups rows m"]
     whitened: bool = eqx.field(static=True)
 
 
@@ -122,8 +126,28 @@ def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: DTypeLike) ->
         mean = (Lz_inverse @ mean[..., None])[..., 0]
         root = None if root is None else Lz_inverse @ root
     z = gp.inducing_inputs.T
-    factor = Factor(gp.kernel, z, gp.kernel.at(z), Lz_inverse, mean, std, root, q.whitened)
+    factor = Factor(
+        gp.kernel,
+        z,
+        gp.kernel.at(z),
+        Lz_inverse,
+        mean,
+        std,
+        root,
+        _projection(Lz_inverse, mean, with_b=std is not None and not q.whitened),
+        q.whitened,
+    )
     return jax.tree.map(lambda leaf: leaf.astype(dtype), factor)
+
+
+def _projection(
+    Lz_inverse: Float[Array, "groups m m"], mean: Float[Array, "outputs m"], with_b: bool
+) -> Float[Array, "groups rows m"]:
+    """The rows that turn k(z, x) into a, b (if asked for) and E f."""
+    groups, m, _ = Lz_inverse.shape
+    to_mean = mean.reshape(groups, -1, m) @ Lz_inverse
+    to_b = [jnp.swapaxes(Lz_inverse, -1, -2) @ Lz_inverse] if with_b else []
+    return jnp.concatenate([Lz_inverse, *to_b, to_mean], axis=1)
 
 
 def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
@@ -149,24 +173,28 @@ def prior_variance(
     return jnp.maximum(total - explained, jnp.finfo(a.dtype).eps * total)
 
 
-def inducing_variance(factor: Factor, a: Float[Array, "groups m n"]) -> Array | float:
-    """What S adds to the variance of f(x): aᵀ S a, or bᵀ S b in u-space."""
-    if factor.root is not None:
-        return jnp.sum(jnp.square(jnp.swapaxes(factor.root, -1, -2) @ a), axis=1)
-    if factor.std is not None:
-        b = a if factor.whitened else jnp.swapaxes(factor.Lz_inverse, -1, -2) @ a
-        return weigh(jnp.square(factor.std), jnp.square(b))
-    return 0.0
-
-
 def conditional(
     factor: Factor, x: Float[Array, "inputs n"]
 ) -> tuple[Float[Array, "outputs n"], Float[Array, "outputs n"]]:
     """Mean and variance of f(x) with u integrated out over q(u)."""
-    a = whitened_features(factor, x)
-    variance = prior_variance(factor, a, x) + inducing_variance(factor, a)
-    mean = weigh(factor.mean, a)
+    outputs, m = factor.mean.shape
+    rows = factor.projection @ factor.kernel_at_z(x)
+    a, between, mean = jnp.split(rows, [m, rows.shape[1] - outputs // rows.shape[0]], axis=1)
+    b = between if between.shape[1] else a
+    variance = prior_variance(factor, a, x) + _inducing_variance(factor, a, b)
+    mean = mean.reshape(outputs, -1)
     return mean, jnp.broadcast_to(variance, mean.shape)
+
+
+def _inducing_variance(
+    factor: Factor, a: Float[Array, "groups m n"], b: Float[Array, "groups m n"]
+) -> Array | float:
+    """What S adds to the variance of f(x): aᵀ S a, or bᵀ S b in u-space."""
+    if factor.root is not None:
+        return jnp.sum(jnp.square(jnp.swapaxes(factor.root, -1, -2) @ a), axis=1)
+    if factor.std is not None:
+        return weigh(jnp.square(factor.std), jnp.square(b))
+    return 0.0
 
 
 def sample_inducing(keys: Keys, factor: Factor, particles: int) -> Float[Array, "outputs m n"]:

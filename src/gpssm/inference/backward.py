@@ -4,7 +4,7 @@
 
 It begins at the end of a sequence from N(μ1, Σ1). With a `lag` it runs in windows that do not
 depend on each other, side by side: each begins `lag` steps ahead of the part that it delivers
-(or at the end of the sequence), so the depth is at most 2 · lag and not T.
+(or at the end of the sequence), so the depth is about 2 · lag and not T.
 """
 
 import math
@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from gpssm.gp import DrawState, Factor, Keys
 
+from .checkpointing import checkpointed
 from .family import System
 from .sequences import Sequences, repeat_particles
 
@@ -47,11 +48,11 @@ class WindowPlan(NamedTuple):
 
 
 def plan_windows(length: int, lag: int | None) -> WindowPlan:
-    """As few windows as a depth of 2 · lag allows, all of the same depth: none idles."""
+    """Windows of equal depth, near 2 · lag: none idles, and few steps are computed twice."""
     if lag is None or length <= 2 * lag:
         return WindowPlan(np.array([length - 1]), length, length)
-    count = math.ceil((length - lag) / lag)
-    chunk = math.ceil((length - lag) / count)
+    chunk = math.ceil((length - lag) / max(1, round(length / lag - 1.0)))
+    count = math.ceil((length - lag) / chunk)
     begins = np.minimum((np.arange(count) + 1) * chunk + lag, length) - 1
     return WindowPlan(begins, chunk + lag, chunk)
 
@@ -75,7 +76,8 @@ def backward_pass(keys: Keys, system: System, factor: Factor, sequences: Sequenc
         h = h + mean + jnp.sqrt(variance) * eps
         return h, (h, _entropy(variance))
 
-    _, (rest, entropies) = jax.lax.scan(jax.checkpoint(step), begin, (signals, noise))
+    step = checkpointed(step, factor, plan.depth * begin.shape[1])
+    _, (rest, entropies) = jax.lax.scan(step, begin, (signals, noise))
     hidden = jnp.concatenate([begin[None], rest])
     begin_variance = jnp.broadcast_to(_begin_variance(system)[:, None], begin.shape)
     entropies = jnp.concatenate([_entropy(begin_variance)[None], entropies])

@@ -10,6 +10,7 @@ from gpssm.gp import Factor, Keys
 from gpssm.model import gaussian_kl
 from gpssm.model.transition import predict_state, transition_inputs
 
+from .checkpointing import checkpointed
 from .conditioning import soft_condition
 from .family import System
 from .sequences import Sequences, repeat_particles
@@ -68,7 +69,8 @@ def forward_pass(
         return x, (x, kl)
 
     goals = None if target is None else jax.tree.map(lambda leaf: leaf[1:], target)
-    _, (rest, kl) = jax.lax.scan(jax.checkpoint(step), x1, (u[:-1], goals, noise))
+    step = checkpointed(step, factor, u.shape[0] * x1.shape[1])
+    _, (rest, kl) = jax.lax.scan(step, x1, (u[:-1], goals, noise))
     return ForwardPass(jnp.concatenate([x1[None], rest]), jnp.sum(kl))
 
 

@@ -1,9 +1,11 @@
 """Where training starts: a system of the right shape, with inducing inputs from the data."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.cluster.vq import kmeans2
 
 from gpssm.errors import ConfigError, expected
@@ -24,11 +26,39 @@ def build(key: PRNGKeyArray, config: Model, examples: Sequences) -> System:
         raise ConfigError(
             expected("dim_x", config.dim_x, f"at least the number of outputs, {dim_y}")
         )
+    key_inputs, key_rest = jax.random.split(key)
+    places = _place(key_inputs, config, examples) if config.inducing_inputs == "kmeans" else None
+    return _assemble(key_rest, places, config, dim_u, dim_y)
+
+
+def _place(
+    key: PRNGKeyArray, config: Model, examples: Sequences
+) -> tuple[Float[np.ndarray, "m f_inputs"], Float[np.ndarray, "m b_inputs"]]:
+    """Inducing inputs of f and f_b: cluster centres of what they may see."""
+    forward, backward = lagged_embeddings(config, examples)
+    m = config.inducing_points
+    return _kmeans(jax.random.fold_in(key, 0), forward, m), _kmeans(
+        jax.random.fold_in(key, 1), backward, m
+    )
+
+
+@partial(jax.jit, static_argnames=("config", "dim_u", "dim_y"))  # one program, not fifty small ones
+def _assemble(
+    key: PRNGKeyArray,
+    places: tuple[Array, Array] | None,
+    config: Model,
+    dim_u: int,
+    dim_y: int,
+) -> System:
     key_forward, key_backward, key_recognition = jax.random.split(key, 3)
-    forward_inputs, backward_inputs = lagged_embeddings(config, examples)
-    gp = _make_gp(key_forward, config, config.dim_x, forward_inputs)
     hidden = config.hidden(dim_y)
-    smoother = _make_gp(key_backward, config, hidden, backward_inputs) if hidden else None
+    seen_outputs = 2 * dim_y if config.smoother_sees_next_output else dim_y
+    z_forward, z_backward = places or (None, None)
+    gp = _make_gp(key_forward, config, config.dim_x, config.dim_x + dim_u, z_forward)
+    smoother = None
+    if hidden:
+        inputs = hidden + seen_outputs + dim_u
+        smoother = _make_gp(key_backward, config, hidden, inputs, z_backward)
     return System(
         _make_model(config, gp, dim_y),
         _make_posterior(key_recognition, config, smoother, dim_u + dim_y, hidden),
@@ -40,11 +70,11 @@ def _make_model(config: Model, gp: SparseGP, dim_y: int) -> StateSpaceModel:
     return StateSpaceModel(
         InitialState(
             jnp.zeros(config.dim_x),
-            raw_positive(jnp.ones(config.dim_x)),
+            raw_positive(np.ones(config.dim_x)),
             config.informative_initial_state,
         ),
-        Transition(gp, raw_positive(jnp.full(config.dim_x, config.process_variance))),
-        Emission(raw_positive(jnp.full(dim_y, config.output_variance))),
+        Transition(gp, raw_positive(np.full(config.dim_x, config.process_variance))),
+        Emission(raw_positive(np.full(dim_y, config.output_variance))),
     )
 
 
@@ -56,20 +86,17 @@ def _make_posterior(
         recognition = make_recognition(
             key, config.recognition, config.warmup, channels, config.dim_x
         )
-    return Posterior(recognition, smoother, raw_positive(jnp.full(hidden, config.output_variance)))
+    return Posterior(recognition, smoother, raw_positive(np.full(hidden, config.output_variance)))
 
 
 def _make_gp(
-    key: PRNGKeyArray, config: Model, outputs: int, samples: Float[np.ndarray, "points inputs"]
+    key: PRNGKeyArray, config: Model, outputs: int, inputs: int, z: Float[Array, "m inputs"] | None
 ) -> SparseGP:
     key_inputs, key_mean = jax.random.split(key)
-    inputs, m = samples.shape[1], config.inducing_points
+    m, limit = config.inducing_points, config.inducing_range
     groups = outputs if config.kernel_per_output else 1
     kernel = make_kernel(config.kernel, inputs, groups, config.kernel_variance, config.lengthscale)
-    if config.inducing_inputs == "kmeans":
-        z = jnp.asarray(_kmeans(key_inputs, samples, m))
-    else:
-        limit = config.inducing_range
+    if z is None:
         z = jax.random.uniform(key_inputs, (m, inputs), minval=-limit, maxval=limit)
     mean = config.inducing_mean * jax.random.normal(key_mean, (outputs, m))
     q = make_inducing_posterior(mean, config.inducing_std, config.covariance, config.whitened)
