@@ -8,7 +8,8 @@ compares the page with what this script would write.
 
 import re
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -16,7 +17,11 @@ import gpssm
 from gpssm.settings import Settings
 
 PAGE = Path(__file__).with_name("settings.md")
-TABLES: dict[str, type[Settings]] = {"Model": gpssm.Model, "Training": gpssm.Training}
+TABLES: dict[str, type[Settings]] = {
+    "Model": gpssm.Model,
+    "Training": gpssm.Training,
+    "Stage": gpssm.Stage,
+}
 _BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
@@ -25,7 +30,8 @@ def table(settings: type[Settings]) -> str:
     rows = ["| setting | default | allowed | meaning |", "|---|---|---|---|"]
     for name, field in settings.model_fields.items():
         meaning = (field.description or "see below").replace("|", "\\|")
-        rows.append(f"| `{name}` | `{_value(field.default)}` | {_allowed(field)} | {meaning} |")
+        default = "required" if field.is_required() else f"`{_value(field.default)}`"
+        rows.append(f"| `{name}` | {default} | {_allowed(field)} | {meaning} |")
     return "\n".join(rows)
 
 
@@ -51,15 +57,21 @@ def _allowed(field: FieldInfo) -> str:
         if get_origin(kind) is Literal:
             parts.append(", ".join(f"`{_value(choice)}`" for choice in get_args(kind)))
         else:
-            parts.append("`None`" if kind is type(None) else f"{kind.__name__}{_bounds(field)}")
+            parts.append("`None`" if kind is type(None) else f"{_type(kind)}{_bounds(field)}")
     return " or ".join(parts)
+
+
+def _type(kind: Any) -> str:
+    """The name of a type; of a collection, with the names of what it holds."""
+    if get_origin(kind) is Annotated:
+        return _type(get_args(kind)[0])
+    inner = [_type(each) for each in get_args(kind) if each is not Ellipsis]
+    return f"{kind.__name__} of {' to '.join(inner)}" if inner else str(kind.__name__)
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:
     """The members of a union, or the annotation itself."""
-    if get_origin(annotation) is Literal or not get_args(annotation):
-        return (annotation,)
-    return get_args(annotation)
+    return get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
 
 
 def _bounds(field: FieldInfo) -> str:

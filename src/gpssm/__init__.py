@@ -22,11 +22,12 @@ from .data import (
     simulate,
     simulators,
 )
-from .errors import ConfigError, DataError, GpssmError, ModelFileError
+from .errors import ConfigError, DataError, GpssmError, ModelFileError, TrainingError
 from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
 from .prediction import Forecast
+from .prepare import prepare
 from .run import Run, fit, load
-from .training import Training
+from .training import Stage, Training
 
 __all__ = [
     "ConfigError",
@@ -40,7 +41,9 @@ __all__ = [
     "ModelFileError",
     "Normalisation",
     "Run",
+    "Stage",
     "Training",
+    "TrainingError",
     "cbf_ssm",
     "fit",
     "list_datasets",
@@ -48,6 +51,7 @@ __all__ = [
     "load_dataset",
     "method",
     "pr_ssm",
+    "prepare",
     "read",
     "simulate",
     "simulators",

@@ -12,6 +12,7 @@ from rich.console import Console
 from .data import Dataset, load_dataset
 from .inference import cbf_ssm
 from .prediction import Forecast, constant_mean
+from .prepare import prepare
 from .report import plot_forecast, score, score_table
 from .run import Run, fit
 
@@ -52,4 +53,5 @@ def forecast_test(run: Run, data: Dataset) -> tuple[Forecast, np.ndarray]:
 
 
 if __name__ == "__main__":
+    prepare()
     main()

@@ -21,6 +21,10 @@ class ModelFileError(GpssmError):
     """A saved model cannot be read: truncated, foreign or of another version."""
 
 
+class TrainingError(GpssmError):
+    """Training diverged, and smaller steps did not help."""
+
+
 class GpssmWarning(UserWarning):
     """Something that the user should know, though work can go on."""
 

@@ -12,12 +12,23 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from . import modelfile
-from .data import Dataset, Normalisation, Windows, batch, make_windows
-from .errors import ConfigError, DataError, GpssmWarning, expected
+from .data import Dataset, Normalisation, Windows, batch
+from .errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
 from .prediction import Forecast, predict
-from .training import Checkpoints, History, Training, TrainingResult, data_hash, train
+from .training import (
+    ROLLBACKS,
+    Checkpoints,
+    History,
+    Stretches,
+    Training,
+    TrainingResult,
+    cut_stretches,
+    data_hash,
+    make_phases,
+    train,
+)
 from .training.progress import ProgressFactory, automatic
 
 _EXAMPLES = 64  # sequences from which the inducing inputs are placed
@@ -144,6 +155,7 @@ def fit(
     progress: ProgressFactory | None = None,
     devices: Sequence[jax.Device] | None = None,
     run_dir: str | Path | None = None,
+    validation: Dataset | float | None = None,
     **settings: Any,
 ) -> Run | list[Run]:
     """Fit a model to a data set, or to plain arrays `u` and `y` (or lists of them).
@@ -153,31 +165,32 @@ def fit(
     list of them is returned. The sequences of a batch are cut over the `devices`, by default all.
     With a `run_dir` nothing is lost: checkpoints are written there, the same call goes on where
     it was stopped, and the fitted model is saved there at the end.
+    With `validation` data, or a fraction such as 0.2 (the last fifth of every experiment is then
+    held out), the parameters with the best open-loop forecasts of them are kept.
     """
-    data = _dataset(data, u, y)
+    data, held_out = _hold_out(_dataset(data, u, y), validation)
     training = _training(model, data, settings)
     normalisation = Normalisation.of(data)
     if seeds is not None and seeds < 1:
         raise ConfigError(expected("seeds", seeds, "at least 1, or None for a single run"))
     numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
     with jax.enable_x64(True):
-        windows = make_windows(
-            data, normalisation, training.sequence_length, training.stride, training.dtype
-        )
+        phases = make_phases(data, normalisation, training)
+        stretches = cut_stretches(held_out, normalisation, training) if held_out else None
+        windows = phases[-1].windows
         keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
         systems = [_fresh_system(key, model, windows, training) for key in keys[:, 0]]
         shown = progress or automatic(quiet)
-        checkpoints = _checkpoints(run_dir, model, training, numbers, windows)
-        results = train(keys[:, 1], systems, windows, training, shown, devices, checkpoints)
-    _check_skipped(results)
+        checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
+        results = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches)
     names = data.input_names, data.output_names
     runs = [
         Run(result.average, normalisation, training, number, result.history, *names)
         for number, result in zip(numbers, results, strict=True)
     ]
-    if run_dir is not None:
-        for run in runs:
-            run.save(Path(run_dir) / f"seed-{run.seed}.gpssm")
+    kept = [] if run_dir is None else [run.save(_model_path(run_dir, run.seed)) for run in runs]
+    _check_failures(results, numbers, kept)
+    _check_skipped(results)
     return runs[0] if seeds is None else runs
 
 
@@ -187,20 +200,43 @@ def _checkpoints(
     training: Training,
     seeds: list[int],
     windows: Windows,
+    stretches: Stretches | None,
 ) -> Checkpoints | None:
     """The checkpoints of a run directory that belongs to exactly these settings and data."""
     if run_dir is None:
         return None
-    checkpoints = Checkpoints(run_dir, training.checkpoint_steps, training.checkpoint_seconds)
     pace = ("checkpoint_steps", "checkpoint_seconds")  # how often to save is no part of the run
+    checkpoints = Checkpoints(run_dir, seeds, *(getattr(training, name) for name in pace))
     identity = {
         "model": model.to_json(),
         "training": {k: v for k, v in training.to_json().items() if k not in pace},
         "seeds": seeds,
         "data": data_hash(windows),
+        "validation": data_hash(stretches) if stretches else None,
     }
     checkpoints.claim(identity)
     return checkpoints
+
+
+def _model_path(run_dir: str | Path, seed: int) -> Path:
+    return Path(run_dir) / f"seed-{seed}.gpssm"
+
+
+def _check_failures(
+    results: Sequence[TrainingResult], seeds: Sequence[int], kept: Sequence[Path]
+) -> None:
+    """A seed that gave up ends the whole call; what was learned until then is kept."""
+    for i, (seed, result) in enumerate(zip(seeds, results, strict=True)):
+        if result.failure is None:
+            continue
+        groups = ", ".join(result.failure.groups) or "no group (the ELBO itself is not finite)"
+        where = f"is in {kept[i]}" if kept else "is lost: there was no run_dir to keep it in"
+        given = (
+            f"no finite gradient at step {result.failure.step} of seed {seed}, after {ROLLBACKS} "
+            f"roll-backs with ever smaller steps; not finite in: {groups}"
+        )
+        remedy = f"Use a smaller learning_rate, or look at the data. The best model so far {where}."
+        raise TrainingError(expected("training", given, "a finite one", remedy))
 
 
 def _check_skipped(results: Sequence[TrainingResult]) -> None:
@@ -243,19 +279,53 @@ def _dataset(data: Any, u: Any, y: Any) -> Dataset:
     return Dataset.from_arrays(y, u) if data is None else data
 
 
+def _hold_out(data: Dataset, validation: Any) -> tuple[Dataset, Dataset | None]:
+    """The data to train on, and those to validate with."""
+    if validation is None:
+        return data, None
+    if isinstance(validation, Dataset):
+        for kind in ("inputs", "outputs"):
+            theirs, ours = (len(getattr(d, f"{kind[:-1]}_names")) for d in (validation, data))
+            if theirs != ours:
+                raise DataError(expected("validation", f"{theirs} {kind}", f"{ours}, as in data"))
+        return data, validation
+    if isinstance(validation, bool) or not isinstance(validation, int | float):
+        wanted = "a gpssm.Dataset, or a fraction such as 0.2"
+        raise DataError(expected("validation", f"a {type(validation).__name__}", wanted))
+    if not 0.0 < validation < 1.0:
+        raise DataError(expected("validation", validation, "a fraction between 0 and 1"))
+    parts = data.split(1.0 - validation, validation)
+    return parts.train, parts.validation
+
+
 def _training(model: Model, data: Dataset, settings: dict[str, Any]) -> Training:
-    """Settings whose default sequence length fits the shortest experiment."""
+    """Settings whose defaults suit the shortest experiment and the recognition; all checked."""
     shortest = min(len(each) for each in data.experiments)
-    default = Training.model_fields["sequence_length"].default
-    training = Training(**{"sequence_length": min(default, shortest), **settings})
-    if training.sequence_length > shortest:
+    length, warmup = (
+        Training.model_fields[name].default for name in ("sequence_length", "validation_warmup")
+    )
+    defaults = {
+        "sequence_length": min(length, shortest),
+        "validation_warmup": max(warmup, model.shortest_warmup),
+    }
+    training = Training(**{**defaults, **settings})
+    for _, each in training.phases():
+        _check_length(model, each.sequence_length, shortest)
+    if training.validation_warmup < model.shortest_warmup:
+        wanted = f"at least the warm-up of the recognition, {model.shortest_warmup}"
+        raise ConfigError(expected("validation_warmup", training.validation_warmup, wanted))
+    return training
+
+
+def _check_length(model: Model, length: int, shortest: int) -> None:
+    """Sequences fit into every experiment, and the recognition into every sequence."""
+    if length > shortest:
         wanted = f"at most the {shortest} rows of the shortest experiment"
-        raise DataError(expected("sequence_length", training.sequence_length, wanted))
-    if training.sequence_length < model.shortest_warmup:
+        raise DataError(expected("sequence_length", length, wanted))
+    if length < model.shortest_warmup:
         wanted = f"at least the warm-up of the recognition, {model.shortest_warmup}"
         remedy = "Shorten the model's `warmup`, or train on longer sequences."
-        raise ConfigError(expected("sequence_length", training.sequence_length, wanted, remedy))
-    return training
+        raise ConfigError(expected("sequence_length", length, wanted, remedy))
 
 
 def _columns(field: str, values: Any, channels: int) -> np.ndarray:

@@ -11,6 +11,15 @@ import gpssm
 
 MODEL = gpssm.cbf_ssm(dim_x=2, inducing_points=5, particles=4, lag=4)
 
+SETTINGS = {
+    "sequence_length": 12,
+    "batch_size": 4,
+    "checkpoint_seconds": 0.0,
+    "validation": 0.2,
+    "validate_steps": 20,
+}
+STAGES = [gpssm.Stage(steps=310, sequence_length=8)]
+
 
 def record() -> tuple[np.ndarray, np.ndarray]:
     """A stable linear system with one hidden state."""
@@ -24,8 +33,8 @@ def record() -> tuple[np.ndarray, np.ndarray]:
 
 def fit(run_dir: Path | str, steps: int, **settings) -> gpssm.Run:
     u, y = record()
-    settings = {"sequence_length": 12, "batch_size": 4, "checkpoint_seconds": 0.0, **settings}
-    return gpssm.fit(MODEL, u=u, y=y, steps=steps, run_dir=run_dir, quiet=True, **settings)
+    settings = {**SETTINGS, "steps": steps, "run_dir": run_dir, **settings}
+    return gpssm.fit(MODEL, u=u, y=y, quiet=True, **settings)
 
 
 def fingerprint(run: gpssm.Run) -> str:
@@ -38,4 +47,5 @@ if __name__ == "__main__":
     # What is compiled once need not be compiled after every kill.
     jax.config.update("jax_compilation_cache_dir", str(Path(sys.argv[1]).parent / "xla"))
     print("ready", flush=True)
-    print(fingerprint(fit(sys.argv[1], int(sys.argv[2]))), flush=True)
+    run = fit(sys.argv[1], int(sys.argv[2]), stages=STAGES, validate_steps=110)
+    print(fingerprint(run), flush=True)

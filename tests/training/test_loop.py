@@ -11,7 +11,7 @@ import pytest
 from test_step import LENGTH, MODEL, ROWS, TRAINING, leaves, make_problem
 
 from gpssm.data import batch
-from gpssm.training import Progress, bar, log_lines, loop, progress, silent, train
+from gpssm.training import Phase, Progress, bar, log_lines, loop, progress, silent, train
 from gpssm.training.step import learning_rate_schedule
 
 STEPS = 60  # two whole chunks and a part of one
@@ -21,7 +21,7 @@ LOOP = TRAINING.replace(
 )  # fmt: skip
 COLUMNS = {
     "log_likelihood", "state_kl", "inducing_kl", "smoother_kl", "initial_kl", "entropy",
-    "elbo", "gradient_norm", "learning_rate", "skipped",
+    "elbo", "gradient_norm", "learning_rate", "rate_scale", "skipped", "rolled_back",
 }  # fmt: skip
 
 
@@ -64,7 +64,8 @@ def run_training(key, show=silent, windows=None):
     """One seed on one device."""
     state, ours, _ = make_problem(LOOP)
     windows = ours if windows is None else windows
-    return train(key[None], [state.system], windows, LOOP, show, jax.devices()[:1])[0]
+    phases = (Phase(STEPS, LOOP, windows),)
+    return train(key[None], [state.system], phases, show, jax.devices()[:1])[0]
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +225,7 @@ def test_log_lines_are_seconds_apart(monkeypatch, capsys):
             shown.update(step, {"elbo": -1.0})
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[1] for line in lines] == ["3/8", "6/8", "8/8"]
-    assert lines[0] == "plant 3/8 elbo -1 12 s"
+    assert lines[0] == "plant 3/8 elbo -1 0.25 steps/s, left 0:00:20"
 
 
 class BrokenError(Exception):
@@ -262,10 +263,37 @@ def test_the_bar_shows_steps_and_terms(capfd):
         shown.update(25, {"elbo": -1.25})
         task = shown._rich.tasks[0]
         assert (task.completed, task.total, task.fields["terms"]) == (25, 50, "elbo -1.25")
+        assert task.fields["pace"] == ""
     out, error = capfd.readouterr()
     assert out == ""
     assert "plant" in error
     assert "25/50" in error
+
+
+WIDE = {"elbo": -1234.5, "fit": -1.2345, "kl_x": 0.012345, "kl_u": 123.45, "rmse": 0.98765}
+
+
+@pytest.mark.parametrize("show", [bar, log_lines])
+def test_all_that_is_told_fits_into_120_columns(show, monkeypatch, capsys):
+    """A chunk every 2 s: 12.5 steps per second, and 1925 steps are left."""
+    clock = iter(range(0, 100000, 2))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setenv("COLUMNS", "120")
+    with show("cbf-ssm-50", 2000) as shown:
+        for step in (25, 50, 75):
+            shown.update(step, WIDE)
+        if show is bar:
+            shown._rich.refresh()
+    line = capsys.readouterr().err.splitlines()[-1].rstrip()
+    assert "75/2000 elbo -1.23e+03 fit -1.23 kl_x 0.0123 kl_u 123 rmse 0.988" in line
+    assert line.endswith("12.5 steps/s, left 0:02:34")
+    assert len(line) <= 120
+
+
+def test_a_training_that_ends_early_still_gets_its_last_line(capsys):
+    with log_lines("plant", 100) as shown:
+        shown.update(25, {"elbo": -1.0})
+    assert capsys.readouterr().err == "plant 25/100 elbo -1\n"
 
 
 @pytest.mark.parametrize(

@@ -181,12 +181,12 @@ def conditional(
     rows = factor.projection @ factor.kernel_at_z(x)
     a, between, mean = jnp.split(rows, [m, rows.shape[1] - outputs // rows.shape[0]], axis=1)
     b = between if between.shape[1] else a
-    variance = prior_variance(factor, a, x) + _inducing_variance(factor, a, b)
+    variance = prior_variance(factor, a, x) + inducing_variance(factor, a, b)
     mean = mean.reshape(outputs, -1)
     return mean, jnp.broadcast_to(variance, mean.shape)
 
 
-def _inducing_variance(
+def inducing_variance(
     factor: Factor, a: Float[Array, "groups m n"], b: Float[Array, "groups m n"]
 ) -> Array | float:
     """What S adds to the variance of f(x): aᵀ S a, or bᵀ S b in u-space."""

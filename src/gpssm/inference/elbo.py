@@ -15,12 +15,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
-from pydantic import Field
 
 from gpssm.gp import Factor, Keys, factorise, kl_divergence
 from gpssm.gp.sparse import inducing_cholesky
 from gpssm.model import gaussian_kl, gaussian_log_density
-from gpssm.settings import Settings
 
 from .backward import BackwardPass, backward_pass
 from .family import System
@@ -29,12 +27,12 @@ from .recognition import recognise
 from .sequences import Sequences, repeat_particles
 
 
-class Weights(Settings):
-    """The β of the ELBO."""
+class Weights(NamedTuple):
+    """The β of the ELBO. Those of the KLs may be traced: they change while training warms up."""
 
-    state_kl: float = Field(1.0, ge=0, description="β_x")
-    inducing_kl: float = Field(1.0, ge=0, description="β_u")
-    entropy: float = Field(0.0, ge=0, description="β_H")
+    state_kl: float | Float[Array, ""] = 1.0
+    inducing_kl: float | Float[Array, ""] = 1.0
+    entropy: float = 0.0
 
 
 class Elbo(NamedTuple):

@@ -1,6 +1,15 @@
 """Figures and tables of what was learned."""
 
-from .figures import plot_forecast
-from .tables import Scores, score, score_table
+from .figures import plot_forecast, plot_history
+from .tables import Scores, best_within_std, markdown_table, mean_std, score, score_table
 
-__all__ = ["Scores", "plot_forecast", "score", "score_table"]
+__all__ = [
+    "Scores",
+    "best_within_std",
+    "markdown_table",
+    "mean_std",
+    "plot_forecast",
+    "plot_history",
+    "score",
+    "score_table",
+]

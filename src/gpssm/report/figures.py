@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from gpssm.prediction import Forecast
+from gpssm.training import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +25,17 @@ _STYLE: dict[Any, Any] = {
 }
 _TRUTH, _FORECAST = "#222222", "#1f5fbf"
 _BANDS = ((0.95, 0.18), (0.5, 0.35))  # level, opacity
+# Panels of a history: what it shows, the columns of the table, and whether the axis is logarithmic.
+_PANELS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("per step", ("elbo", "log_likelihood"), False),
+    ("KL per step", ("state_kl", "initial_kl"), True),
+    ("KL of the GPs", ("inducing_kl", "smoother_kl"), False),
+    ("gradient", ("gradient_norm",), True),
+    ("rate", ("learning_rate",), False),
+    ("RMSE", ("validation_rmse",), False),
+    ("log-likelihood", ("validation_log_likelihood",), False),
+)
+_SMOOTH = 0.02  # share of all steps over which a line is averaged
 
 
 def plot_forecast(
@@ -82,3 +95,52 @@ def _draw_output(
 def _label(forecast: Forecast, d: int, units: tuple[str, ...]) -> str:
     name = forecast.output_names[d] if forecast.output_names else f"y{d + 1}"
     return f"{name} [{units[d]}]" if d < len(units) and units[d] else name
+
+
+def plot_history(history: History, *, path: str | Path | None = None, title: str = "") -> "Figure":
+    """The terms of the ELBO, the learning rate and the validation scores over the steps.
+
+    Faint: every step. Strong: running means over a fiftieth of all steps.
+    """
+    import matplotlib.pyplot as plt
+
+    table = history.table
+    shown = [panel for panel in _PANELS if any(_tells(table, name) for name in panel[1])]
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(
+            len(shown), 1, figsize=(9.0, 0.7 + 1.3 * len(shown)), sharex=True, squeeze=False,
+            layout="constrained",
+        )  # fmt: skip
+        for axis, (label, names, logarithmic) in zip(axes[:, 0], shown, strict=True):
+            for i, name in enumerate(name for name in names if _tells(table, name)):
+                _draw_column(axis, table[name], f"C{i}")
+            axis.set_yscale("log" if logarithmic else "linear")
+            axis.set_ylabel(label)
+            axis.legend(ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.97), fontsize=8)
+            axis.margins(x=0)
+        axes[-1, 0].set_xlabel("step")
+        figure.suptitle(title, x=0.01, ha="left")
+        if path is not None:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path)
+            plt.close(figure)
+    return figure
+
+
+def _tells(table: pd.DataFrame, name: str) -> bool:
+    """Whether a column is there and says anything."""
+    return name in table and bool(table[name].fillna(0.0).any())
+
+
+def _draw_column(axis: "Axes", values: pd.Series, color: str) -> None:
+    """A line through what was measured; smoothed where that is every step."""
+    label = str(values.name).replace("_", " ")
+    known = values.dropna()
+    if len(known) < len(values):
+        axis.plot(known.index, known, color=color, marker=".", lw=1.2, label=label)
+        return
+    finite = values.where(np.isfinite(values))
+    width = max(int(_SMOOTH * len(values)), 1)
+    smooth = finite.rolling(width, min_periods=1, center=True).mean()
+    axis.plot(values.index, finite, color=color, lw=0.6, alpha=0.3)
+    axis.plot(values.index, smooth, color=color, lw=1.2, label=label)

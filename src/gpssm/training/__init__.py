@@ -1,22 +1,34 @@
 """The gradient step, the loop around it, and how it tells where it is."""
 
 from .checkpoints import Checkpoints, data_hash
+from .groups import GROUPS
 from .history import History
-from .loop import TrainingResult, train
+from .loop import Failure, TrainingResult, train
+from .phases import Phase, make_phases
 from .progress import Progress, bar, log_lines, silent
-from .settings import Training
+from .recovery import ROLLBACKS
+from .settings import Stage, Training
 from .signals import TrainingStopped
+from .validation import Stretches, cut_stretches
 
 __all__ = [
+    "GROUPS",
+    "ROLLBACKS",
     "Checkpoints",
+    "Failure",
     "History",
+    "Phase",
     "Progress",
+    "Stage",
+    "Stretches",
     "Training",
     "TrainingResult",
     "TrainingStopped",
     "bar",
+    "cut_stretches",
     "data_hash",
     "log_lines",
+    "make_phases",
     "silent",
     "train",
 ]

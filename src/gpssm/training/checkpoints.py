@@ -10,8 +10,9 @@ import json
 import os
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,24 +21,20 @@ import orbax.checkpoint as ocp
 from gpssm.data import Windows
 from gpssm.errors import ConfigError, GpssmWarning
 
-from .step import StepInfo, TrainingState
+from .track import Saved, histories
+from .validation import Stretches
 
 _KEEP = 3
 _IDENTITY = "run.json"
 
 
-class Saved(NamedTuple):
-    """What a checkpoint holds: the state, and what every step so far has told."""
-
-    state: TrainingState
-    steps: StepInfo
-
-
 class Checkpoints:
     """The checkpoints below one run directory: when to write one, and where to go on."""
 
-    def __init__(self, run_dir: str | Path, every_steps: int, every_seconds: float) -> None:
-        self.run_dir = Path(run_dir).absolute()
+    def __init__(
+        self, run_dir: str | Path, seeds: Sequence[int], every_steps: int, every_seconds: float
+    ) -> None:
+        self.run_dir, self._seeds = Path(run_dir).absolute(), seeds
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._last_time, self._last_step = time.monotonic(), 0
         self.run_dir.mkdir(parents=True, exist_ok=True)
@@ -71,6 +68,8 @@ class Checkpoints:
             return
         try:
             self._manager.save(step, args=ocp.args.StandardSave(_as_dict(saved)))
+            for seed, history in zip(self._seeds, histories(saved), strict=True):
+                history.to_csv(self.run_dir / f"history-seed-{seed}.csv")
         except Exception as error:  # a disk can fail in many ways; none may end the training
             kept = self._manager.latest_step()
             message = (
@@ -79,8 +78,8 @@ class Checkpoints:
             )
             warnings.warn(message, GpssmWarning, stacklevel=2)
 
-    def newest(self, like: TrainingState) -> Saved | None:
-        """The newest checkpoint that can be read, in the shape of `like`."""
+    def newest(self, like: Saved) -> Saved | None:
+        """The newest checkpoint that can be read, in the shape of `like` but for its steps."""
         for step in sorted(self._manager.all_steps(), reverse=True):
             try:
                 content = self._manager.restore(step, args=ocp.args.StandardRestore())
@@ -98,10 +97,10 @@ class Checkpoints:
         return None
 
 
-def data_hash(windows: Windows) -> str:
+def data_hash(data: Windows | Stretches) -> str:
     """A fingerprint of the data as training sees them."""
     digest = hashlib.sha256()
-    for leaf in windows:
+    for leaf in jax.tree.leaves(data):
         digest.update(np.ascontiguousarray(leaf).tobytes())
     return digest.hexdigest()
 
@@ -123,18 +122,20 @@ def _as_dict(saved: Saved) -> dict[str, dict[str, np.ndarray]]:
     }
 
 
-def _from_dict(content: dict[str, dict[str, Any]], like: TrainingState) -> Saved:
-    leaves = [jax.numpy.asarray(content["state"][key]) for key in sorted(content["state"])]
-    shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
-    if [leaf.shape for leaf in leaves] != shapes:
-        raise ValueError("its arrays have other shapes than this model")
-    state = jax.tree.unflatten(jax.tree.structure(like), leaves)
-    columns = [np.asarray(content["steps"][key]) for key in sorted(content["steps"])]
-    return Saved(state, jax.tree.unflatten(_steps_structure(), columns))
+def _from_dict(content: dict[str, dict[str, Any]], like: Saved) -> Saved:
+    parts = (_part(content[name], getattr(like, name)) for name in Saved._fields)
+    state, steps, scores, best = parts
+    for ours, theirs in ((state, like.state), (best, like.best)):
+        if _shapes(ours) != _shapes(theirs):
+            raise ValueError("its arrays have other shapes than this model")
+    state, best = jax.tree.map(jax.numpy.asarray, (state, best))
+    return Saved(state, steps, scores, best)
 
 
-def _steps_structure() -> Any:
-    from gpssm.inference import Elbo
+def _part(content: dict[str, Any], like: Any) -> Any:
+    leaves = [np.asarray(content[key]) for key in sorted(content)]
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
-    blank = StepInfo(Elbo(*([0.0] * len(Elbo._fields))), 0.0, 0.0, False)  # type: ignore[arg-type]
-    return jax.tree.structure(blank)
+
+def _shapes(tree: Any) -> list[tuple[int, ...]]:
+    return [leaf.shape for leaf in jax.tree.leaves(tree)]

@@ -12,7 +12,7 @@ from gpssm.inference import Elbo, Sequences, System
 
 AXIS = "batch"
 
-Gradient = Callable[[System, Keys, Sequences], tuple[Elbo, System]]
+Gradient = Callable[[System, Keys, Sequences, Array], tuple[Elbo, System]]
 
 
 def make_mesh(batch_size: int, devices: Sequence[jax.Device] | None = None) -> Mesh:
@@ -27,20 +27,20 @@ def over_devices(gradient: Gradient, mesh: Mesh) -> Gradient:
     if mesh.size == 1:
         return gradient
 
-    def share(
-        system: System, keys: tuple[Array, Array], sequences: Sequences
+    def part(
+        system: System, keys: tuple[Array, Array], sequences: Sequences, share: Array
     ) -> tuple[Elbo, System]:
-        return jax.tree.map(_mean, gradient(system, Keys(*keys), sequences))
+        return jax.tree.map(_mean, gradient(system, Keys(*keys), sequences, share))
 
     everywhere, cut = PartitionSpec(), PartitionSpec(None, None, AXIS)
     shared = jax.shard_map(
-        share,
+        part,
         mesh=mesh,
-        in_specs=(everywhere, (everywhere, PartitionSpec(AXIS)), cut),
+        in_specs=(everywhere, (everywhere, PartitionSpec(AXIS)), cut, everywhere),
         out_specs=everywhere,
         check_vma=False,
     )
-    return lambda system, keys, sequences: shared(system, (keys.shared, keys.each), sequences)
+    return lambda system, keys, *others: shared(system, (keys.shared, keys.each), *others)
 
 
 def _mean(value: Array) -> Array:

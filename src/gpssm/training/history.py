@@ -1,5 +1,6 @@
 """What happened during training: one row per gradient step."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,24 +8,30 @@ import numpy as np
 import pandas as pd
 
 from .step import StepInfo
+from .validation import Score
 
 
 @dataclass(frozen=True)
 class History:
-    """The terms of the ELBO, the gradient norm, the learning rate and whether a step was skipped.
+    """The terms of the ELBO, the gradient norm, the learning rate, and how each step went.
 
     `elbo`, `log_likelihood`, `state_kl`, `initial_kl` and `entropy` are per time step;
     `inducing_kl` and `smoother_kl` are those of the whole GPs. All are unweighted but `elbo`.
+    `learning_rate` is the one that acted, `rate_scale` the part of it that roll-backs left.
+    With validation there are also `validation_rmse` and `validation_log_likelihood`, in
+    normalised units; they are NaN after a step that was not validated.
     """
 
     table: pd.DataFrame
 
     @classmethod
-    def of(cls, steps: StepInfo) -> "History":
-        """From the infos of all steps, stacked."""
+    def of(cls, steps: StepInfo, scores: Score | None = None) -> "History":
+        """From the infos of all steps, stacked, and the scores after them."""
         terms, others = steps.elbo._asdict(), steps._asdict()
         del others["elbo"]
         columns = {"elbo": terms.pop("total"), **terms, **others}
+        if scores is not None:
+            columns |= {f"validation_{name}": value for name, value in scores._asdict().items()}
         return cls.from_columns({name: np.asarray(value) for name, value in columns.items()})
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -37,5 +44,11 @@ class History:
         return cls(pd.DataFrame(columns).rename_axis("step"))
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the table."""
-        self.table.to_csv(path)
+        """Write the table, under another name that is changed when it is whole."""
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            self.table.to_csv(temporary)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
 """The training loop: many gradient steps per dispatch, several seeds at once, one compilation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -13,58 +13,94 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Int, Key
 
 from gpssm.data import Windows
-from gpssm.inference import System, Weights
+from gpssm.inference import Model, System, Weights
 
-from .checkpoints import Checkpoints, Saved
+from .checkpoints import Checkpoints
 from .devices import make_mesh
+from .groups import groups_not_finite
 from .history import History
+from .phases import Phase, phase_at
 from .progress import ProgressFactory, silent
 from .settings import Training
 from .signals import StopRequest, stop, watch_signals
-from .step import StepInfo, TrainingState, start, train_step
+from .step import StepInfo, TrainingState, batch_gradient, train_step
+from .track import Track, histories
+from .validation import Stretches
 
 CHUNK = 25  # gradient steps per dispatch: enough to hide its cost, few enough for a lively bar
 
+Tree = TypeVar("Tree")
+Devices = Sequence[jax.Device] | None
+
+
+class Failure(NamedTuple):
+    """Where a seed gave up, and the groups of parameters whose gradient is not finite there."""
+
+    step: int
+    groups: tuple[str, ...]
+
 
 class TrainingResult(NamedTuple):
-    """The averaged parameters, the last ones, and how training went."""
+    """The averaged parameters (with validation the best ones), the last, and how it went."""
 
     average: System
     last: System
     history: History
+    failure: Failure | None
 
 
 def train(
     keys: Key[Array, " seeds"],
     systems: Sequence[System],
-    windows: Windows,
-    training: Training,
+    phases: Sequence[Phase],
     progress: ProgressFactory = silent,
-    devices: Sequence[jax.Device] | None = None,
+    devices: Devices = None,
     checkpoints: Checkpoints | None = None,
+    stretches: Stretches | None = None,
 ) -> list[TrainingResult]:
     """Maximises the ELBO over the windows, from each of the systems, with the key of its own.
 
-    With `checkpoints` it goes on from the newest one, and saves before a signal ends it.
+    With `checkpoints` it goes on from the newest one, and saves before a signal ends it. With
+    `stretches` of validation data it keeps the best parameters, and may end early.
     """
-    config = systems[0].config
-    weights = training.weights(config, windows.y.shape[0])
-    mesh = make_mesh(training.batch_size, devices)
-    state = _stack([start(system, training) for system in systems])
-    saved = checkpoints.newest(state) if checkpoints else None
-    state, infos = (saved.state, [saved.steps]) if saved else (state, [])
-    with progress(config.name, training.steps) as shown, _watch(checkpoints) as request:
-        while (done := int(state.step[0])) < training.steps:
-            count = min(CHUNK, training.steps - done)
-            state, info = run_chunk(
-                state, windows, keys, jnp.asarray(count), training, weights, mesh
-            )
-            infos.append(jax.tree.map(lambda leaf, n=count: np.asarray(leaf)[:n], info))
-            shown.update(done + count, _recent(infos[-1]))
+    training = phases[-1].training
+    track = Track.begin(systems, training)
+    saved = checkpoints.newest(track.saved()) if checkpoints else None
+    track = Track.resume(saved) if saved else track
+    with progress(systems[0].config.name, training.steps) as shown, _watch(checkpoints) as request:
+        while not track.ended(training):
+            _advance(track, phases, keys, devices, stretches)
+            shown.update(track.step, track.shown)
             if checkpoints:
-                _keep(checkpoints, state, infos, request, done + count == training.steps)
-    steps = _concatenate(infos)
-    return [_result(state, steps, i) for i in range(len(systems))]
+                _keep(checkpoints, track, request, track.ended(training))
+    return _results(track, phases, keys, devices)
+
+
+def _advance(
+    track: Track,
+    phases: Sequence[Phase],
+    keys: Key[Array, " seeds"],
+    devices: Devices,
+    stretches: Stretches | None,
+) -> None:
+    """A chunk of steps, which ends where a phase does or a validation is due."""
+    done, every = track.step, phases[-1].training.validate_steps
+    phase = phase_at(phases, done)
+    count = min(CHUNK, phase.until - done)
+    if stretches is not None:
+        count = min(count, every - done % every)
+    arguments = _arguments(track.state.system.config, phase, devices)
+    state, info = run_chunk(track.state, phase.windows, keys, jnp.asarray(count), *arguments)
+    track.advance(state, jax.tree.map(lambda leaf: np.asarray(leaf)[:count], info))
+    last = track.step == phases[-1].until
+    if stretches is not None and (last or track.step % every == 0):
+        track.validate(stretches, phases[-1].training)
+
+
+def _arguments(config: Model, phase: Phase, devices: Devices) -> tuple[Training, Weights, Mesh]:
+    """What a chunk of this phase is compiled for."""
+    weights = phase.training.weights(config, phase.windows.y.shape[0])
+    return phase.training, weights, make_mesh(phase.training.batch_size, devices)
 
 
 def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopRequest]:
@@ -72,19 +108,12 @@ def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopReques
     return watch_signals() if checkpoints else nullcontext(StopRequest())
 
 
-def _keep(
-    checkpoints: Checkpoints,
-    state: TrainingState,
-    infos: list[StepInfo],
-    request: StopRequest,
-    finished: bool,
-) -> None:
+def _keep(checkpoints: Checkpoints, track: Track, request: StopRequest, finished: bool) -> None:
     """A checkpoint where one is due, at the end, and before a signal ends the training."""
-    step = int(state.step[0])
-    if finished or request.number is not None or checkpoints.due(step):
-        checkpoints.save(step, Saved(state, _concatenate(infos)))
+    if finished or request.number is not None or checkpoints.due(track.step):
+        checkpoints.save(track.step, track.saved())
     if request.number is not None and not finished:
-        stop(request.number, step, checkpoints.run_dir)
+        stop(request.number, track.step, checkpoints.run_dir)
 
 
 @eqx.filter_jit
@@ -98,9 +127,8 @@ def run_chunk(
     mesh: Mesh,
 ) -> tuple[TrainingState, StepInfo]:
     """`count` steps, at most CHUNK of them. The count is data: a shorter chunk is not compiled."""
-    one = partial(train_step, training=training, weights=weights, mesh=mesh)
-    seeds = jax.vmap(one, in_axes=(0, None, 0))
-    step = lambda state: seeds(state, windows, keys)  # noqa: E731
+    one = partial(train_step, windows=windows, training=training, weights=weights, mesh=mesh)
+    step = lambda state: _each_seed(one, state, keys)  # noqa: E731
     shapes = jax.eval_shape(step, state)[1]
     blank = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), shapes)
 
@@ -112,27 +140,44 @@ def run_chunk(
     return jax.lax.fori_loop(0, count, body, (state, blank))
 
 
-def _concatenate(infos: Sequence[StepInfo]) -> StepInfo:
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *infos)
+def _each_seed(
+    step: Callable[..., tuple[TrainingState, StepInfo]],
+    state: TrainingState,
+    keys: Key[Array, " seeds"],
+) -> tuple[TrainingState, StepInfo]:
+    """All seeds side by side. A single one goes alone: an axis of one costs a fifth in speed."""
+    if keys.shape[0] > 1:
+        return jax.vmap(lambda state, key: step(state, key=key))(state, keys)
+    alone = step(_seed(state, 0), key=keys[0])
+    return jax.tree.map(lambda leaf: leaf[None], alone)
 
 
-def _stack(states: Sequence[TrainingState]) -> TrainingState:
-    """Several seeds along a new first axis."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+def _results(
+    track: Track, phases: Sequence[Phase], keys: Key[Array, " seeds"], devices: Devices
+) -> list[TrainingResult]:
+    chosen, told = track.chosen(), histories(track.saved())
+    failures = [
+        _failure(track, i, phases, keys, devices) if failed else None
+        for i, failed in enumerate(track.failed)
+    ]
+    return [
+        TrainingResult(_seed(chosen, i), _seed(track.state.system, i), history, failure)
+        for i, (history, failure) in enumerate(zip(told, failures, strict=True))
+    ]
 
 
-def _result(state: TrainingState, steps: StepInfo, seed: int) -> TrainingResult:
-    mine = jax.tree.map(lambda leaf: leaf[seed], state)
-    history = History.of(jax.tree.map(lambda leaf: leaf[:, seed], steps))
-    return TrainingResult(mine.average, mine.system, history)
+def _seed(stacked: Tree, seed: int) -> Tree:
+    return jax.tree.map(lambda leaf: leaf[seed], stacked)
 
 
-def _recent(info: StepInfo) -> dict[str, float]:
-    """Averages over a chunk and all seeds, for the eye."""
-    terms = info.elbo
-    return {
-        "elbo": float(np.mean(terms.total)),
-        "fit": float(np.mean(terms.log_likelihood)),
-        "kl_x": float(np.mean(terms.state_kl)),
-        "kl_u": float(np.mean(terms.inducing_kl + terms.smoother_kl)),
-    }
+def _failure(
+    track: Track, seed: int, phases: Sequence[Phase], keys: Key[Array, " seeds"], devices: Devices
+) -> Failure:
+    """Looks once more at the gradient of the step at which this seed gave up."""
+    step = track.state.recovery.failed_at[seed]
+    phase = phase_at(phases, int(step))
+    system = _seed(track.state.system, seed)
+    arguments = _arguments(system.config, phase, devices)
+    again = eqx.filter_jit(batch_gradient)
+    _, gradient = again(system, step, phase.windows, keys[seed], *arguments)
+    return Failure(int(step), groups_not_finite(gradient))

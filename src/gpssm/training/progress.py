@@ -5,19 +5,17 @@ A `Progress` is a context that is told of every chunk of steps. It only shows; i
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
+from datetime import timedelta
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
+
+_RECENT = 20  # chunks over which the speed is measured
 
 
 @runtime_checkable
@@ -52,19 +50,34 @@ class _Silent:
         pass
 
 
+class _Pace:
+    """Steps per second and the time left, from the last chunks. The first one also compiles."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._seen = total, deque[tuple[float, int]](maxlen=_RECENT)
+
+    def update(self, now: float, step: int) -> str:
+        self._seen.append((now, step))
+        (begin, first), (end, last) = self._seen[0], self._seen[-1]
+        if end <= begin or last <= first:
+            return ""
+        speed = (last - first) / (end - begin)
+        left = timedelta(seconds=round((self._total - last) / speed))
+        return f"{speed:.3g} steps/s, left {left}"
+
+
 class _Bar(_Silent):
     def __init__(self, title: str, total: int) -> None:
         self._rich = RichProgress(
             TextColumn("[bold]{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=12),
             MofNCompleteColumn(),
             TextColumn("{task.fields[terms]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[pace]}"),
             console=Console(stderr=True),
         )
-        self._task = self._rich.add_task(title, total=total, terms="compiling …")
+        self._task = self._rich.add_task(title, total=total, terms="compiling …", pace="")
+        self._pace = _Pace(total)
 
     def __enter__(self) -> "Progress":
         self._rich.__enter__()
@@ -74,23 +87,32 @@ class _Bar(_Silent):
         self._rich.__exit__(*args)  # type: ignore[arg-type]
 
     def update(self, step: int, terms: dict[str, float]) -> None:
-        self._rich.update(self._task, completed=step, terms=_words(terms))
+        pace = self._pace.update(time.monotonic(), step)
+        self._rich.update(self._task, completed=step, terms=_words(terms), pace=pace)
 
 
 class _LogLines(_Silent):
-    """At most one line every few seconds, for files and pipes."""
+    """At most one line every few seconds, for files and pipes; and one for the last step."""
 
     def __init__(self, title: str, total: int, seconds: float = 10.0) -> None:
         self._title, self._total, self._seconds = title, total, seconds
-        self._begin = self._last = time.monotonic()
+        self._last, self._pace, self._waiting = time.monotonic(), _Pace(total), ""
+
+    def __exit__(self, *_: object) -> None:
+        self._show()  # training can end before its last step
 
     def update(self, step: int, terms: dict[str, float]) -> None:
         now = time.monotonic()
-        if step < self._total and now - self._last < self._seconds:
-            return
-        self._last = now
-        line = f"{self._title} {step}/{self._total} {_words(terms)} {now - self._begin:.0f} s"
-        print(line, file=sys.stderr, flush=True)
+        pace = self._pace.update(now, step)
+        self._waiting = f"{self._title} {step}/{self._total} {_words(terms)} {pace}".rstrip()
+        if step == self._total or now - self._last >= self._seconds:
+            self._last = now
+            self._show()
+
+    def _show(self) -> None:
+        if self._waiting:
+            print(self._waiting, file=sys.stderr, flush=True)
+        self._waiting = ""
 
 
 def _words(terms: dict[str, float]) -> str:
@@ -104,7 +126,7 @@ def silent(title: str, total: int) -> Progress:
 
 
 def bar(title: str, total: int) -> Progress:
-    """A bar with the terms of the ELBO and the time left."""
+    """A bar with the terms of the ELBO, the steps per second and the time left."""
     return _Bar(title, total)
 
 

@@ -1,11 +1,25 @@
-"""How to train: batches, optimiser, weights of the ELBO, precision."""
+"""How to train: batches, optimiser, weights of the ELBO, stages, validation, precision."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from gpssm.inference import Model, Weights
 from gpssm.settings import Settings
+
+from .groups import RateFactors, check_factors
+
+Factor = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Stage(Settings):
+    """Some steps at the beginning of training with other settings; None: as in `Training`."""
+
+    steps: int = Field(ge=1, description="gradient steps of this stage")
+    sequence_length: int | None = Field(None, ge=2, description="time steps per sequence")
+    batch_size: int | None = Field(None, ge=1, description="sequences per step")
+    state_kl: float | None = Field(None, ge=0, description="weight of the KL of the states")
+    entropy: float | None = Field(None, ge=0, description="weight of the entropy")
 
 
 class Training(Settings):
@@ -15,8 +29,14 @@ class Training(Settings):
     batch_size: int = Field(10, ge=1, description="sequences per step")
     sequence_length: int = Field(50, ge=2, description="time steps per sequence")
     stride: int = Field(1, ge=1, description="rows between the starts of two sequences")
+    stages: tuple[Stage, ...] = Field(
+        (), description="what comes first, with other settings; see below"
+    )
     # Optimiser
     learning_rate: float = Field(0.05, gt=0, description="highest learning rate of Adam")
+    rate_factors: Annotated[dict[str, Factor], AfterValidator(check_factors)] = Field(
+        RateFactors(), description="learning rates of groups of parameters; see below"
+    )
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="of the learning rate after its warm-up"
     )
@@ -31,8 +51,20 @@ class Training(Settings):
         1.0, ge=0, description="1: the KL of the inducing values counts once for all the data"
     )
     entropy: float = Field(0.0, ge=0, description="weight of the entropy of the backward pass")
+    kl_warmup_steps: int = Field(
+        0, ge=0, description="over which the weights of both KLs rise to their value"
+    )
     precision: Literal["mixed", "float64"] = Field(
         "mixed", description="mixed: factorisation in float64, rollout in float32"
+    )
+    # Validation, where fit is given some
+    validate_steps: int = Field(100, ge=1, description="steps between two validations")
+    validation_metric: Literal["rmse", "log_likelihood"] = Field(
+        "rmse", description="which score of the forecasts decides what is best"
+    )
+    validation_warmup: int = Field(16, ge=1, description="outputs that a scored forecast sees")
+    patience: int | None = Field(
+        None, ge=1, description="validations without a better one until training stops; None: never"
     )
 
     # Checkpoints, where fit has a run_dir
@@ -41,10 +73,29 @@ class Training(Settings):
         60.0, ge=0, description="seconds between two checkpoints, at most"
     )
 
+    @model_validator(mode="after")
+    def _stages_leave_some_steps(self) -> "Training":
+        total = sum(stage.steps for stage in self.stages)
+        if self.stages and total >= self.steps:
+            raise ValueError(
+                f"stages: got {total} steps in all of them, expected fewer than the "
+                f"{self.steps} `steps`. The steps after the stages use the other settings."
+            )
+        return self
+
     @property
     def dtype(self) -> str:
         """Of the rollout."""
         return "float64" if self.precision == "float64" else "float32"
+
+    def phases(self) -> tuple[tuple[int, "Training"], ...]:
+        """The stages and what follows them: the step at which each ends, and its settings."""
+        plain, end, found = self.replace(stages=()), 0, []
+        for stage in self.stages:
+            end += stage.steps
+            changes = stage.model_dump(exclude={"steps"}, exclude_none=True)
+            found.append((end, plain.replace(**changes)))
+        return (*found, (self.steps, plain))
 
     def weights(self, model: Model, rows: int) -> Weights:
         """β of the ELBO of one sequence, out of `rows` time steps of training data."""

@@ -1,9 +1,10 @@
 """One gradient step: (state, windows, key) → (state, info), a pure function."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
@@ -14,6 +15,8 @@ from gpssm.inference import Elbo, Sequences, System, Weights, elbo
 from gpssm.inference.sequences import from_batch_first
 
 from .devices import over_devices
+from .groups import scale_groups
+from .recovery import Recovery, Snapshot, choose, fresh_recovery, recover
 from .settings import Training
 
 
@@ -25,6 +28,7 @@ class TrainingState(NamedTuple):
     optimiser: optax.OptState
     step: Int[Array, ""]
     skipped: Int[Array, ""]
+    recovery: Recovery
 
 
 class StepInfo(NamedTuple):
@@ -33,7 +37,17 @@ class StepInfo(NamedTuple):
     elbo: Elbo
     gradient_norm: Float[Array, ""]
     learning_rate: Float[Array, ""]
+    rate_scale: Float[Array, ""]
     skipped: Bool[Array, ""]
+    rolled_back: Bool[Array, ""]
+
+
+def no_steps(seeds: int) -> StepInfo:
+    """The infos of all seeds before the first step: columns without rows."""
+    number: Any = np.zeros((0, seeds))
+    flag: Any = np.zeros((0, seeds), bool)
+    elbo = Elbo(*[number] * len(Elbo._fields))
+    return StepInfo(elbo, number, number, number, flag, flag)
 
 
 def learning_rate_schedule(training: Training) -> optax.Schedule:
@@ -60,7 +74,8 @@ def make_optimiser(training: Training) -> optax.GradientTransformation:
 def start(system: System, training: Training) -> TrainingState:
     """The state before the first step."""
     zero = jnp.zeros((), jnp.int32)
-    return TrainingState(system, system, make_optimiser(training).init(system), zero, zero)
+    snapshot = Snapshot(system, system, make_optimiser(training).init(system))
+    return TrainingState(*snapshot, zero, zero, fresh_recovery(snapshot))
 
 
 def train_step(
@@ -74,28 +89,68 @@ def train_step(
     """One step of Adam on the negative ELBO per time step of one batch.
 
     The batch and the noise are functions of (key, step). A step whose loss or gradient is not
-    finite changes nothing but the counters.
+    finite changes nothing but the counters; many in a row lead back to an earlier state.
     """
-    key_batch, key_noise = jax.random.split(key)
-    length = training.sequence_length
-    u, y, mask = batch(windows, length, key_batch, state.step, training.batch_size)
-    keys = make_keys(jax.random.fold_in(key_noise, state.step), training.batch_size)
-
-    def loss(system: System, keys: Keys, sequences: Sequences) -> tuple[Array, Elbo]:
-        terms = elbo(keys, system, sequences, weights)
-        return -terms.total / length, terms
-
-    def gradient_of(system: System, keys: Keys, sequences: Sequences) -> tuple[Elbo, System]:
-        gradient, terms = jax.grad(loss, has_aux=True)(system, keys, sequences)
-        return terms, gradient
-
-    sequences = from_batch_first(u, y, mask)
-    terms, gradient = over_devices(gradient_of, mesh)(state.system, keys, sequences)
+    terms, gradient = batch_gradient(
+        state.system, state.step, windows, key, training, weights, mesh
+    )
     norm = optax.tree.norm(gradient)
     finite = jnp.isfinite(terms.total) & jnp.isfinite(norm)
-    rate = jnp.asarray(learning_rate_schedule(training)(state.step))
-    new_state = _move(state, gradient, rate, finite, training)
-    return new_state, StepInfo(_per_time_step(terms, length), norm, rate, ~finite)
+    rate = learning_rate_schedule(training)(state.step) * state.recovery.rate_scale
+    moved = _move(state, gradient, rate, finite, training)
+    recovery, now, back = recover(state.recovery, moved, finite, state.step)
+    skipped = state.skipped + (~finite).astype(jnp.int32)
+    info = StepInfo(
+        _per_time_step(terms, training.sequence_length),
+        norm,
+        rate,
+        state.recovery.rate_scale,
+        ~finite,
+        back,
+    )
+    return TrainingState(*now, state.step + 1, skipped, recovery), info
+
+
+def batch_gradient(
+    system: System,
+    step: Int[Array, ""],
+    windows: Windows,
+    key: PRNGKeyArray,
+    training: Training,
+    weights: Weights,
+    mesh: Mesh,
+) -> tuple[Elbo, System]:
+    """The terms of the ELBO of one batch, and the gradient of its negative per time step."""
+    key_batch, key_noise = jax.random.split(key)
+    length = training.sequence_length
+    u, y, mask = batch(windows, length, key_batch, step, training.batch_size)
+    keys = make_keys(jax.random.fold_in(key_noise, step), training.batch_size)
+
+    def loss(system: System, keys: Keys, sequences: Sequences, share: Array) -> tuple[Array, Elbo]:
+        terms = elbo(keys, system, sequences, _warmed(weights, share))
+        return -terms.total / length, terms
+
+    def gradient_of(
+        system: System, keys: Keys, sequences: Sequences, share: Array
+    ) -> tuple[Elbo, System]:
+        gradient, terms = jax.grad(loss, has_aux=True)(system, keys, sequences, share)
+        return terms, gradient
+
+    sequences, share = from_batch_first(u, y, mask), kl_share(step, training)
+    terms, gradient = over_devices(gradient_of, mesh)(system, keys, sequences, share)
+    frozen = {name: factor for name, factor in training.rate_factors.items() if factor == 0}
+    return terms, scale_groups(gradient, frozen)
+
+
+def kl_share(step: Int[Array, ""], training: Training) -> Float[Array, ""]:
+    """1/n, 2/n, …, 1: the share of their weights that the KLs have while they warm up."""
+    return jnp.minimum((step + 1).astype(float) / max(training.kl_warmup_steps, 1), 1.0)
+
+
+def _warmed(weights: Weights, share: Float[Array, ""]) -> Weights:
+    return weights._replace(
+        state_kl=share * weights.state_kl, inducing_kl=share * weights.inducing_kl
+    )
 
 
 def _per_time_step(terms: Elbo, length: int) -> Elbo:
@@ -110,16 +165,15 @@ def _move(
     rate: Float[Array, ""],
     finite: Bool[Array, ""],
     training: Training,
-) -> TrainingState:
-    """The state after a step, or the old one with another count where it was not finite."""
+) -> Snapshot:
+    """Where a step leads; where it is not finite, or training has given up, it stays."""
     direction, optimiser = make_optimiser(training).update(gradient, state.optimiser, state.system)
+    direction = scale_groups(direction, training.rate_factors)
     system = jax.tree.map(lambda leaf, d: leaf + rate * d, state.system, direction)
     # A young average forgets its start: memory t/(t+10) until it reaches the one asked for.
     memory = jnp.minimum(training.average, state.step / (state.step + 10.0))
-    average = jax.tree.map(lambda a, s: memory * a + (1.0 - memory) * s, state.average, system)
-    moved = (system, average, optimiser)
-    kept = (state.system, state.average, state.optimiser)
-    system, average, optimiser = jax.tree.map(lambda a, b: jnp.where(finite, a, b), moved, kept)
-    return TrainingState(
-        system, average, optimiser, state.step + 1, state.skipped + (~finite).astype(jnp.int32)
-    )
+    # In this form the average of a parameter that never moves stays exactly as it is.
+    average = jax.tree.map(lambda a, s: a + (1.0 - memory) * (s - a), state.average, system)
+    kept = Snapshot(state.system, state.average, state.optimiser)
+    moves = finite & (state.recovery.failed_at < 0)
+    return choose(moves, Snapshot(system, average, optimiser), kept)

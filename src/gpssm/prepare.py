@@ -1,0 +1,30 @@
+"""What a program does first: take all cores, and keep what it compiles for the next start."""
+
+import os
+import warnings
+from pathlib import Path
+
+import jax
+import pooch
+
+from .errors import GpssmWarning
+
+
+def prepare(cores: int | None = None, cache: str | Path | None = None) -> None:
+    """Use all CPU cores (or so many of them), and keep compiled programs on disk.
+
+    Each core becomes a JAX device, and `fit` cuts its batches over the devices. Compiled programs
+    go to the folder `cache`, by default one in the user's cache: the second start of a program
+    compiles nothing. Both are settings of JAX for the whole process, so a program has to ask for
+    them, before its first computation; importing gpssm changes nothing.
+    """
+    try:
+        jax.config.update("jax_num_cpu_devices", cores or os.cpu_count() or 1)
+    except RuntimeError:
+        message = "prepare: JAX has already started, so its number of CPU devices stays as it is."
+        warnings.warn(message, GpssmWarning, stacklevel=2)
+    if cache is not None or getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+        folder = Path(cache) if cache is not None else Path(pooch.os_cache("gpssm")) / "compiled"
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        # Starting takes many small programs, each of which JAX would not think worth keeping.
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

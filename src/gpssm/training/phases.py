@@ -1,0 +1,38 @@
+"""Training in phases: the stages that come first, and the rest, each with windows of its own."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gpssm.data import Dataset, Normalisation, Windows, make_windows
+
+from .settings import Training
+
+
+class Phase(NamedTuple):
+    """Settings that hold until a step, and the windows from which their batches are drawn."""
+
+    until: int
+    training: Training
+    windows: Windows
+
+
+def make_phases(
+    data: Dataset, normalisation: Normalisation, training: Training
+) -> tuple[Phase, ...]:
+    """The stages and what follows them. All share the rows of the data; windows start elsewhere."""
+
+    def windows(length: int, stride: int) -> Windows:
+        return make_windows(data, normalisation, length, stride, training.dtype)
+
+    rows = windows(training.sequence_length, training.stride)
+    found = []
+    for until, settings in training.phases():
+        length = settings.sequence_length
+        starts = windows(length, min(training.stride, length)).starts
+        found.append(Phase(until, settings, rows._replace(starts=starts)))
+    return tuple(found)
+
+
+def phase_at(phases: Sequence[Phase], step: int) -> Phase:
+    """The phase to which a step belongs."""
+    return next(phase for phase in phases if step < phase.until)

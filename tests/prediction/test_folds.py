@@ -1,0 +1,31 @@
+"""Blocked folds: every row held out once, and no training window across the gap."""
+
+import numpy as np
+import pytest
+
+from gpssm import DataError, Dataset
+from gpssm.prediction import blocked_folds
+
+
+def rows_of(data, part):
+    return [run.y[:, 0].tolist() for run in data if run.part == part]
+
+
+def test_one_record_is_cut_and_its_two_sides_are_two_experiments():
+    folds = blocked_folds(Dataset.from_arrays(np.arange(30.0)), 3)
+    assert [len(fold.train) for fold in folds] == [1, 2, 1]
+    held = [row for fold in folds for run in rows_of(fold, "test") for row in run]
+    assert held == list(range(30))
+    assert rows_of(folds[1], "train") == [list(range(10)), list(range(20, 30))]
+
+
+def test_of_many_records_whole_ones_are_held_out():
+    data = Dataset.from_arrays([np.arange(5.0) + 10 * i for i in range(7)])
+    folds = blocked_folds(data, 3)
+    assert [len(fold.test) for fold in folds] == [2, 3, 2]
+    assert all(len(run) == 5 for fold in folds for run in fold)
+
+
+def test_a_single_fold_leaves_nothing_to_train_on():
+    with pytest.raises(DataError, match="folds"):
+        blocked_folds(Dataset.from_arrays(np.arange(30.0)), 1)
