@@ -2,6 +2,7 @@
 
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,13 +30,37 @@ def measure(call: Callable[[], object], seconds: float = 5.0, most: int = 60) ->
     return Timing(statistics.median(times), min(times))
 
 
-def compile_and_measure(function: Callable, *arguments) -> tuple[Timing, float, int]:
-    """Timing, seconds of compilation, and bytes of temporary memory."""
+def compile_and_measure(
+    function: Callable, *arguments, calls: int = 1
+) -> tuple[Timing, float, int]:
+    """Timing, seconds of compilation, and bytes of temporary memory.
+
+    The function does its work `calls` times; the timing is that of one of them.
+    """
     begin = time.perf_counter()
-    compiled = jax.jit(function).lower(*arguments).compile()
+    compiled = _lower(function, *arguments).compile()
     compilation = time.perf_counter() - begin
     timing = measure(lambda: jax.block_until_ready(compiled(*arguments)))
-    return timing, compilation, compiled.memory_analysis().temp_size_in_bytes
+    memory = getattr(compiled, "compiled", compiled).memory_analysis().temp_size_in_bytes
+    return Timing(timing.median / calls, timing.minimum / calls), compilation, memory
+
+
+def compile_twice(function: Callable, *arguments) -> tuple[float, float]:
+    """Seconds to trace and compile, cold and then from a cache on disk."""
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        jax.config.update("jax_compilation_cache_dir", folder)
+        for _ in range(2):
+            jax.clear_caches()
+            begin = time.perf_counter()
+            _lower(function, *arguments).compile()
+            seconds.append(time.perf_counter() - begin)
+        jax.config.update("jax_compilation_cache_dir", None)
+    return seconds[0], seconds[1]
+
+
+def _lower(function: Callable, *arguments):
+    return (function if hasattr(function, "lower") else jax.jit(function)).lower(*arguments)
 
 
 def machine_peaks() -> dict[str, float]:

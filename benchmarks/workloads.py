@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
+import numpy as np
 
-from gpssm.gp import make_keys
-from gpssm.inference import Model, Sequences, System, build, method
+from gpssm import Dataset, Model, Normalisation, Training, method
+from gpssm.data import make_windows
 from gpssm.inference.backward import plan_windows
-from gpssm.inference.sequences import from_batch_first
 
 
 @dataclass(frozen=True)
@@ -32,37 +30,45 @@ WORKLOADS = {
         Workload("small", 10, 50, 50, 4, 1, 1, 20, 16),
         Workload("car", 32, 300, 50, 4, 2, 2, 100, 50),
         Workload("sarcos", 5, 250, 20, 14, 7, 7, 100, 16),
+        Workload("long", 10, 3000, 50, 4, 1, 1, 50, 16),
     )
 }
 
 
-def make(workload: Workload, preset: str, **settings) -> tuple[System, Sequences, jax.Array]:
-    """A system, a batch of smooth signals in float32, and keys."""
-    key = jax.random.key(0)
-    u = jax.random.normal(key, (workload.batch, workload.steps, workload.dim_u))
-    mixing = jax.random.normal(jax.random.key(1), (workload.dim_u, workload.dim_y))
-    y = jnp.sin(0.1 * jnp.cumsum(u @ mixing, axis=1))
-    arrays = (a.astype(jnp.float32) for a in (u, y))
-    sequences = from_batch_first(*arrays, jnp.ones(y.shape, bool))
-    config = configure(workload, preset, **settings)
-    return build(key, config, sequences), sequences, make_keys(key, workload.batch)
+def configure(workload: Workload, preset: str, **settings) -> tuple[Model, Training]:
+    model = method(
+        preset,
+        **{
+            "dim_x": workload.dim_x,
+            "inducing_points": workload.inducing,
+            "particles": workload.particles,
+            "lag": workload.lag,
+            **settings,
+        },
+    )
+    return model, Training(batch_size=workload.batch, sequence_length=workload.steps, steps=10_000)
 
 
-def configure(workload: Workload, preset: str, **settings) -> Model:
-    sizes = {
-        "dim_x": workload.dim_x,
-        "inducing_points": workload.inducing,
-        "particles": workload.particles,
-        "lag": workload.lag,
-    }
-    return method(preset, **{**sizes, **settings})
+def make_data(workload: Workload) -> Dataset:
+    """Smooth signals."""
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal((2 * workload.steps + 1000, workload.dim_u))
+    mixing = rng.standard_normal((workload.dim_u, workload.dim_y))
+    return Dataset.from_arrays(np.sin(0.1 * np.cumsum(u @ mixing, axis=0)), u)
+
+
+def make_training_windows(workload: Workload, training: Training):
+    data = make_data(workload)
+    normalisation = Normalisation.of(data)
+    return make_windows(data, normalisation, workload.steps, 1, training.dtype)
 
 
 def arithmetic(workload: Workload, config: Model) -> tuple[float, float]:
     """Floating-point operations and exponentials of one gradient step.
 
-    Per column and GP: k(z, x) from differences, a = Lz⁻¹k, b = Lz⁻ᵀa, mean and variance. The
-    reverse pass computes them again (the step is checkpointed) and needs twice as much.
+    Per column and GP: k(z, x) from differences, a, b and the mean by one product, the variance.
+    The reverse pass computes the product again (k is kept where memory allows: see
+    `gpssm.inference.checkpointing`) and needs twice as much for the derivatives.
     """
     particles = workload.batch * workload.particles
     forward = (workload.steps - 1) * particles
@@ -75,9 +81,12 @@ def arithmetic(workload: Workload, config: Model) -> tuple[float, float]:
         inputs = hidden + 2 * workload.dim_y + workload.dim_u
         flops += backward * _per_column(workload, inputs, hidden)
         columns += backward
-    return 4.0 * flops, 2.0 * columns * workload.inducing
+    return flops, columns * workload.inducing
 
 
 def _per_column(workload: Workload, inputs: int, outputs: int) -> float:
     m = workload.inducing
-    return 4.0 * m * m + 3.0 * inputs * m + 4.0 * outputs * m + 2.0 * m
+    product = 2.0 * m * (2.0 * m + outputs)  # rows of Lz⁻¹, of Kz⁻¹, and one per output
+    distance, variance = 3.0 * inputs * m, 2.0 * outputs * m + 4.0 * m
+    derivatives = 2.0 * product + 2.0 * variance + 4.0 * (inputs + 1) * m
+    return distance + 2.0 * (product + variance) + derivatives
