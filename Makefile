@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
-.PHONY: bench demo test lint format docs lock clean
+.PHONY: bench demo test lint format docs lock clean table1
 
 demo: $(READY)  ## fit a model to built-in data and show its forecast
 	$(BIN)/python -m gpssm.demo
@@ -25,6 +25,9 @@ format: $(READY)
 
 bench: $(BENCH)  ## speed and memory, side by side with GPyTorch and GPJax
 	$(BIN)/python benchmarks/run.py
+
+table1: $(READY)  ## the benchmark table; ARGS="--datasets furnace --methods cbf-ssm-50" for a part
+	$(BIN)/python -m experiments.table1 $(ARGS)
 
 docs: $(DOCS)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,0 +1,112 @@
+"""Settings of an experiment: a TOML file of defaults and of what differs from them."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from pydantic import Field
+
+import gpssm
+from gpssm.data import Dataset
+from gpssm.errors import ConfigError, expected
+from gpssm.inference import build
+from gpssm.inference.presets import METHODS as GPSSM_METHODS
+from gpssm.inference.sequences import from_batch_first
+from gpssm.settings import Settings
+
+from .gru import GruSettings, width_for
+
+CONFIGS = Path(__file__).with_name("configs")
+DATASETS = ("actuator", "ballbeam", "drive", "dryer", "furnace", "flutter", "tank", "sarcos")
+METHODS = (*GPSSM_METHODS, "constant-mean", "arx", "n4sid", "gru")
+_LEVELS = ("datasets", "methods")
+_SIZE_OF = "cbf-ssm-50"  # the GRU has as many parameters as this method
+_WINDOWS = ("batch_size", "sequence_length", "stride")
+
+
+class CellSettings(Settings):
+    """All that decides the numbers of one cell; what its method does not use is None."""
+
+    seeds: int = Field(1, ge=1, description="runs, from the seeds 0, 1, …")
+    seeds_at_once: int = Field(1, ge=1, description="of them trained in one program")
+    forecast_particles: int | None = Field(None, ge=1, description="None: as in training")
+    model: gpssm.Model | None = None
+    training: gpssm.Training | None = None
+    gru: GruSettings | None = None
+
+
+def read_config(path: str | Path = CONFIGS / "table1.toml") -> dict[str, Any]:
+    with open(path, "rb") as file:
+        return tomllib.load(file)
+
+
+def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Tables inside tables; the changes win."""
+    both = {k: merge(base[k], v) for k, v in changes.items() if isinstance(base.get(k), dict)}
+    return {**base, **changes, **both}
+
+
+def cell_settings(config: dict[str, Any], data: Dataset, method: str) -> CellSettings:
+    """What one method uses on one data set, validated."""
+    if method not in METHODS:
+        raise ConfigError(expected("method", repr(method), f"one of {', '.join(METHODS)}"))
+    tables = _tables(config, data.name, method)
+    model, training, gru = (tables.pop(name, {}) for name in ("model", "training", "gru"))
+    if method in GPSSM_METHODS:
+        used = {"model": gpssm.method(method, **model), "training": gpssm.Training(**training)}
+        return CellSettings(**tables, **used)
+    if method == "gru":
+        size = count_parameters(gpssm.method(_SIZE_OF, **model), data)
+        windows = {name: training[name] for name in _WINDOWS if name in training}
+        width = width_for(size, data.dim_u, data.dim_y)
+        tables.pop("forecast_particles", None)
+        return CellSettings(**tables, gru=GruSettings(**{"width": width, **windows, **gru}))
+    return CellSettings()  # nothing random: one run
+
+
+def _tables(config: dict[str, Any], dataset: str, method: str) -> dict[str, Any]:
+    own = config.get("datasets", {}).get(dataset, {})
+    layers = (
+        config.get("methods", {}).get(method, {}),
+        {k: v for k, v in own.items() if k not in _LEVELS},
+        own.get("methods", {}).get(method, {}),
+    )
+    merged = {k: v for k, v in config.items() if k not in _LEVELS}
+    for layer in layers:
+        merged = merge(merged, layer)
+    return merged
+
+
+def quick(config: dict[str, Any]) -> dict[str, Any]:
+    """One seed and a tenth of the steps, wherever the file names a number of steps."""
+
+    def shorten(tables: dict[str, Any]) -> dict[str, Any]:
+        short = {k: shorten(v) if isinstance(v, dict) else v for k, v in tables.items()}
+        if isinstance(steps := tables.get("steps"), int):
+            short["steps"] = max(steps // 10, 1)
+        return short
+
+    return {**shorten(config), "seeds": 1}
+
+
+def same_settings(stored: dict[str, Any], wanted: CellSettings) -> bool:
+    """Compared as settings, so that a new setting at its default does not count as a change."""
+    try:
+        return CellSettings(**stored) == wanted
+    except ConfigError:
+        return False
+
+
+def plain(settings: CellSettings) -> dict[str, Any]:
+    """As JSON, without what is not used."""
+    return {name: value for name, value in settings.to_json().items() if value is not None}
+
+
+def count_parameters(model: gpssm.Model, data: Dataset) -> int:
+    """Numbers that training moves, from a system that is built on nothing."""
+    time = model.warmup + 1
+    y = jnp.zeros((1, time, data.dim_y))
+    rows = from_batch_first(jnp.zeros((1, time, data.dim_u)), y, jnp.ones(y.shape, bool))
+    return sum(leaf.size for leaf in jax.tree.leaves(build(jax.random.key(0), model, rows)))

@@ -1,0 +1,52 @@
+"""Results on the disk: written whole or not at all, with what made them."""
+
+import json
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+
+import gpssm
+
+ROOT = Path(__file__).parents[1]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Under another name first: a stop in between leaves the old file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_text(path, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """None where there is no file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def provenance() -> dict[str, Any]:
+    """Versions and machine."""
+    packages = {name: version(name) for name in ("jax", "equinox", "optax", "numpy", "scipy")}
+    return {
+        "gpssm": gpssm.__version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        **packages,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {jax.default_backend()}",
+    }
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

@@ -1,0 +1,72 @@
+"""Table 1: eight benchmarks, five methods and four honest rows, five seeds.
+
+    python -m experiments.table1 --datasets furnace --methods cbf-ssm-50 arx
+
+Every finished cell is `results/table1/<data set>/<method>.json`; a second start goes on where the
+first stopped, and computes a cell anew where its settings in `configs/table1.toml` have changed.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import gpssm
+from gpssm.data import Dataset
+
+from . import pages
+from .cells import run_cell
+from .config import CONFIGS, DATASETS, METHODS, cell_settings, quick, read_config
+from .files import ROOT
+from .grid import Job, run_jobs
+
+_DRAWN = "cbf-ssm-50"  # its first forecast of every data set is the figure
+
+
+def make_job(config: dict[str, Any], data: Dataset, method: str, results: Path) -> Job:
+    settings = cell_settings(config, data, method)
+    figure = results / "figures" / f"{data.name}.png" if method == _DRAWN else None
+    return Job(
+        label=f"{data.name} {method}",
+        path=results / "table1" / data.name / f"{method}.json",
+        settings=settings,
+        run=lambda progress: run_cell(data, method, settings, progress, figure),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    results = options.results or ROOT / ("runs/quick" if options.quick else "results")
+    failed = [] if options.pages else _compute(options, results)
+    for line in failed:
+        print(f"FAILED {line}", file=sys.stderr)
+    for path in pages.write_pages(results):
+        print(path)
+    return 1 if failed else 0
+
+
+def _compute(options: argparse.Namespace, results: Path) -> list[str]:
+    gpssm.prepare(options.cores)
+    config = read_config(options.config)
+    config = quick(config) if options.quick else config
+    loaded = [gpssm.load_dataset(name) for name in options.datasets]
+    pairs = product(loaded, options.methods)
+    return run_jobs([make_job(config, data, method, results) for data, method in pairs])
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="experiments.table1", description=__doc__)
+    parser.add_argument("--datasets", nargs="+", default=DATASETS, metavar="NAME")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, metavar="NAME")
+    parser.add_argument("--config", type=Path, default=CONFIGS / "table1.toml")
+    parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
+    parser.add_argument("--cores", type=int, help="of this process; default: all")
+    parser.add_argument("--quick", action="store_true", help="one seed, a tenth of the steps")
+    parser.add_argument("--pages", action="store_true", help="only write the pages anew")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
