@@ -14,6 +14,7 @@ from gpssm.inference import Elbo, build
 from gpssm.inference.sequences import from_batch_first
 from gpssm.training import step as step_module
 from gpssm.training.devices import make_mesh
+from gpssm.training.flat import flatten_systems, restore_systems
 from gpssm.training.step import learning_rate_schedule, start, train_step
 
 ROWS, LENGTH, GOAL = 40, 8, 0.7
@@ -64,7 +65,12 @@ def cusp(keys, system, sequences, weights) -> Elbo:
 def make_step():
     """A step as training compiles it, on one device; anew, because `elbo` is another one."""
     mesh = make_mesh(TRAINING.batch_size, jax.devices()[:1])
-    return eqx.filter_jit(lambda *arguments: train_step(*arguments, mesh=mesh))
+
+    @eqx.filter_jit
+    def step(state, *arguments):
+        return restore_systems(train_step(flatten_systems(state), *arguments, mesh=mesh))
+
+    return step
 
 
 @pytest.fixture

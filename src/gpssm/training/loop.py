@@ -17,6 +17,7 @@ from gpssm.inference import Model, System, Weights
 
 from .checkpoints import Checkpoints
 from .devices import make_mesh
+from .flat import flatten_systems, restore_systems
 from .groups import groups_not_finite
 from .history import History
 from .phases import Phase, phase_at
@@ -129,6 +130,7 @@ def run_chunk(
     """`count` steps, at most CHUNK of them. The count is data: a shorter chunk is not compiled."""
     one = partial(train_step, windows=windows, training=training, weights=weights, mesh=mesh)
     step = lambda state: _each_seed(one, state, keys)  # noqa: E731
+    state = jax.vmap(flatten_systems)(state)
     shapes = jax.eval_shape(step, state)[1]
     blank = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), shapes)
 
@@ -137,7 +139,8 @@ def run_chunk(
         state, info = step(state)
         return state, jax.tree.map(lambda all, one: all.at[i].set(one), infos, info)
 
-    return jax.lax.fori_loop(0, count, body, (state, blank))
+    state, infos = jax.lax.fori_loop(0, count, body, (state, blank))
+    return jax.vmap(restore_systems)(state), infos
 
 
 def _each_seed(

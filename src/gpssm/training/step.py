@@ -15,6 +15,7 @@ from gpssm.inference import Elbo, Sequences, System, Weights, elbo
 from gpssm.inference.sequences import from_batch_first
 
 from .devices import over_devices
+from .flat import Flat
 from .groups import scale_groups
 from .recovery import Recovery, Snapshot, choose, fresh_recovery, recover
 from .settings import Training
@@ -86,14 +87,16 @@ def train_step(
     weights: Weights,
     mesh: Mesh,
 ) -> tuple[TrainingState, StepInfo]:
-    """One step of Adam on the negative ELBO per time step of one batch.
+    """One step of Adam on the negative ELBO per time step of one batch, the systems flat.
 
     The batch and the noise are functions of (key, step). A step whose loss or gradient is not
     finite changes nothing but the counters; many in a row lead back to an earlier state.
     """
-    terms, gradient = batch_gradient(
-        state.system, state.step, windows, key, training, weights, mesh
+    parameters: Any = state.system  # a Flat: see `run_chunk`
+    terms, slopes = batch_gradient(
+        parameters.system(), state.step, windows, key, training, weights, mesh
     )
+    gradient = parameters.like(slopes)
     norm = optax.tree.norm(gradient)
     finite = jnp.isfinite(terms.total) & jnp.isfinite(norm)
     rate = learning_rate_schedule(training)(state.step) * state.recovery.rate_scale
@@ -161,14 +164,15 @@ def _per_time_step(terms: Elbo, length: int) -> Elbo:
 
 def _move(
     state: TrainingState,
-    gradient: System,
+    gradient: Flat,
     rate: Float[Array, ""],
     finite: Bool[Array, ""],
     training: Training,
 ) -> Snapshot:
     """Where a step leads; where it is not finite, or training has given up, it stays."""
     direction, optimiser = make_optimiser(training).update(gradient, state.optimiser, state.system)
-    direction = scale_groups(direction, training.rate_factors)
+    if training.rate_factors:
+        direction = direction.like(scale_groups(direction.system(), training.rate_factors))
     system = jax.tree.map(lambda leaf, d: leaf + rate * d, state.system, direction)
     # A young average forgets its start: memory t/(t+10) until it reaches the one asked for.
     memory = jnp.minimum(training.average, state.step / (state.step + 10.0))
