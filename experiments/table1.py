@@ -62,7 +62,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, metavar="NAME")
     parser.add_argument("--config", type=Path, default=CONFIGS / "table1.toml")
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
-    parser.add_argument("--cores", type=int, help="of this process; default: all")
+    parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
     parser.add_argument("--quick", action="store_true", help="one seed, a tenth of the steps")
     parser.add_argument("--pages", action="store_true", help="only write the pages anew")
     return parser.parse_args(arguments)

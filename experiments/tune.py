@@ -237,7 +237,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--folds", type=int, default=_FOLDS)
     parser.add_argument("--seeds", type=int, default=_SEEDS)
-    parser.add_argument("--cores", type=int, help="of this process; default: all")
+    parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
     parser.add_argument("--by", choices=("rmse", "log_likelihood"), default="rmse")
     parser.add_argument("--config", type=Path, default=CONFIGS / "table1.toml")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "tune")

@@ -1,4 +1,4 @@
-"""What a program does first: take all cores, and keep what it compiles for the next start."""
+"""What a program does first: take some cores, and keep what it compiles for the next start."""
 
 import os
 import warnings
@@ -10,16 +10,17 @@ import pooch
 from .errors import GpssmWarning
 
 
-def prepare(cores: int | None = None, cache: str | Path | None = None) -> None:
-    """Use all CPU cores (or so many of them), and keep compiled programs on disk.
+def prepare(cores: int = 1, cache: str | Path | None = None) -> None:
+    """Use so many CPU cores, and keep compiled programs on disk.
 
-    Each core becomes a JAX device, and `fit` cuts its batches over the devices. Compiled programs
-    go to the folder `cache`, by default one in the user's cache: the second start of a program
-    compiles nothing. Both are settings of JAX for the whole process, so a program has to ask for
-    them, before its first computation; importing gpssm changes nothing.
+    Each core becomes a JAX device with one thread, and `fit` cuts its batches over the devices.
+    Compiled programs go to the folder `cache`, by default one in the user's cache: the second
+    start of a program compiles nothing. All are settings of JAX for the whole process, so a
+    program has to ask for them, before its first computation; importing gpssm changes nothing.
     """
+    os.environ.setdefault("NPROC", "1")  # XLA's threads: as many as devices, not as cores
     try:
-        jax.config.update("jax_num_cpu_devices", cores or os.cpu_count() or 1)
+        jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError:
         message = "prepare: JAX has already started, so its number of CPU devices stays as it is."
         warnings.warn(message, GpssmWarning, stacklevel=2)
