@@ -116,11 +116,20 @@ def inducing_cholesky(gp: SparseGP, dtype: DTypeLike) -> Float[Array, "groups m 
     return cholesky(gp.kernel.matrix(z, z), FIRST_JITTER[jnp.dtype(dtype).name])
 
 
+def triangular_inverse(L: Float[Array, "groups m m"]) -> Float[Array, "groups m m"]:
+    """L⁻¹, which is all that is ever solved with.
+
+    One matrix per group, not one per output: jaxlib spreads a batch of large solves over the
+    threads of XLA and waits there for them, so two such batches at once wait for each other.
+    """
+    identity = jnp.broadcast_to(jnp.eye(L.shape[-1], dtype=L.dtype), L.shape)
+    return jax.scipy.linalg.solve_triangular(L, identity, lower=True)
+
+
 def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: DTypeLike) -> Factor:
     """Everything about z and q(u), in the precision of the parameters, then cast to `dtype`."""
     q = gp.posterior
-    identity = jnp.broadcast_to(jnp.eye(Lz.shape[-1], dtype=Lz.dtype), Lz.shape)
-    Lz_inverse = jax.scipy.linalg.solve_triangular(Lz, identity, lower=True)
+    Lz_inverse = triangular_inverse(Lz)
     mean, std, root = q.mean, q.std, q.root
     if not q.whitened:
         mean = (Lz_inverse @ mean[..., None])[..., 0]
@@ -211,19 +220,19 @@ def sample_inducing(keys: Keys, factor: Factor, particles: int) -> Float[Array, 
 
 def kl_divergence(gp: SparseGP, Lz: Float[Array, "groups m m"]) -> Float[Array, ""]:
     """KL(q(u)‖p(u)), summed over the outputs; for a delta q(u), −log p(u)."""
-    q = gp.posterior
+    q, m = gp.posterior, Lz.shape[-1]
     if q.whitened:  # the prior of v is N(0, I)
-        Lz = jnp.eye(Lz.shape[-1], dtype=Lz.dtype)[None]
-    outputs, m = q.mean.shape
-    Lz = jnp.broadcast_to(Lz, (outputs, m, m))
+        Lz = jnp.eye(m, dtype=Lz.dtype)[None]
+    Lz_inverse = triangular_inverse(Lz)
+    outputs, copies = q.mean.shape[0], q.mean.shape[0] // Lz.shape[0]
 
     def mahalanobis(columns: Float[Array, "outputs m k"]) -> Float[Array, ""]:
-        return jnp.sum(jnp.square(jax.scipy.linalg.solve_triangular(Lz, columns, lower=True)))
+        return jnp.sum(jnp.square(Lz_inverse @ columns))
 
-    def log_determinant(L: Float[Array, "outputs m m"]) -> Float[Array, ""]:
+    def log_determinant(L: Float[Array, "any m m"]) -> Float[Array, ""]:
         return 2.0 * jnp.sum(jnp.log(jnp.diagonal(L, axis1=-2, axis2=-1)))
 
-    distance, log_prior = mahalanobis(q.mean[..., None]), log_determinant(Lz)
+    distance, log_prior = mahalanobis(q.mean[..., None]), copies * log_determinant(Lz)
     root = q.root if q.std is None else q.std[..., None] * jnp.eye(m, dtype=Lz.dtype)[None]
     if root is None:
         return 0.5 * (distance + log_prior + outputs * m * math.log(2.0 * math.pi))
