@@ -1,5 +1,7 @@
 """The sparse GP against dense Gaussian algebra, GPJax and the exact GP."""
 
+import re
+
 import gpjax
 import jax
 import jax.numpy as jnp
@@ -199,3 +201,18 @@ def test_sampled_inducing_values_have_the_moments_of_q(covariance, whitened, key
         assert np.all(np.abs(u.mean(axis=1) - m) < 5.0 * np.sqrt(np.diag(S) / count) + 1e-6)
         spread = np.sqrt((np.outer(np.diag(S), np.diag(S)) + S**2) / count)
         assert np.all(np.abs(np.cov(u) - S) < 5.0 * spread + 1e-6)
+
+
+@pytest.mark.parametrize(("covariance", "whitened"), FAMILIES)
+def test_no_solve_is_repeated_for_every_output(covariance, whitened):
+    """A batch of large solves can wait for another one for ever: see `triangular_inverse`."""
+
+    def value(gp: SparseGP):
+        Lz = inducing_cholesky(gp, "float32")
+        rest = jax.tree.leaves(factorise(gp, Lz, "float32"))
+        return kl_divergence(gp, Lz) + sum(jnp.sum(leaf.astype(jnp.float64)) for leaf in rest)
+
+    program = str(jax.make_jaxpr(jax.grad(value))(make_gp(covariance, whitened)))
+    solves = re.findall(r"f64\[([\d,]+)\] = triangular_solve", program)
+    assert solves
+    assert set(solves) <= {f"{M},{M}", f"1,{M},{M}"}
