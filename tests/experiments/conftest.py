@@ -20,6 +20,12 @@ TINY = {
 }
 
 
+@pytest.fixture(autouse=True)
+def unprepared(monkeypatch):
+    """`prepare` sets up the whole process, and this one also runs all the other tests."""
+    monkeypatch.setattr("gpssm.prepare", lambda cores: None)
+
+
 @pytest.fixture
 def tiny():
     """A configuration that trains for a moment."""

@@ -212,8 +212,7 @@ def test_the_stopwatch_leaves_the_compilation_out(monkeypatch):
 
 
 @pytest.mark.data
-def test_the_command_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("gpssm.prepare", lambda cores: None)
+def test_the_command_line(tmp_path, capsys):
     names = ["--datasets", "furnace", "--methods", "constant-mean", "--results", str(tmp_path)]
     try:
         load_dataset("furnace")
