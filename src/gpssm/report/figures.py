@@ -62,11 +62,7 @@ def plot_forecast(
             axis.set_ylabel(_label(forecast, d, units))
         axes[-1, 0].set_xlabel("time step" if sampling_time is None else "time [s]")
         axes[0, 0].legend(ncols=5, loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8)
-        figure.suptitle(title, x=0.01, ha="left")
-        if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path)
-            plt.close(figure)
+        _finish(figure, title, path)
     return figure
 
 
@@ -119,12 +115,19 @@ def plot_history(history: History, *, path: str | Path | None = None, title: str
             axis.legend(ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.97), fontsize=8)
             axis.margins(x=0)
         axes[-1, 0].set_xlabel("step")
-        figure.suptitle(title, x=0.01, ha="left")
-        if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path)
-            plt.close(figure)
+        _finish(figure, title, path)
     return figure
+
+
+def _finish(figure: "Figure", title: str, path: str | Path | None) -> None:
+    """The title, and the file where one is wanted."""
+    import matplotlib.pyplot as plt
+
+    figure.suptitle(title, x=0.01, ha="left")
+    if path is not None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+        plt.close(figure)
 
 
 def _tells(table: pd.DataFrame, name: str) -> bool:

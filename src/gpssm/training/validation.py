@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, Int
 from gpssm.data import Dataset, Normalisation, Windows, make_windows
 from gpssm.errors import DataError, expected
 from gpssm.inference import Sequences, System
+from gpssm.inference.rollout import predict
 from gpssm.inference.sequences import from_batch_first, repeat_particles
 from gpssm.model import gaussian_log_density
-from gpssm.prediction import predict
 
 from .settings import Training
 

@@ -4,8 +4,10 @@ import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm.gp import make_keys
-from gpssm.inference import Sequences, System
-from gpssm.inference.elbo import cast, factor_system, posterior_pass
+
+from .elbo import cast, factor_system, posterior_pass
+from .family import System
+from .sequences import Sequences
 
 
 @eqx.filter_jit
