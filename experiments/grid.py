@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import jax
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -79,6 +80,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[str]:
                 failed.append(f"{job.label}: {error}")
                 show.say(f"FAILED {failed[-1]}")
             show.finish()
+            jax.clear_caches()  # a grid of programs would use up the mappings of one process
     return failed
 
 

@@ -27,6 +27,18 @@ with install_import_hook("gpssm", "typechecker.check_types"):
     import gpssm  # noqa: F401
 
 
+_MAPPINGS = Path("/proc/self/maps")  # Linux only
+_MANY_MAPPINGS = 20_000  # of the 65 530 that a process may have by default
+
+
+@pytest.fixture(autouse=True)
+def few_programs():
+    """Compiled programs are memory mappings: a process with too many of them aborts."""
+    yield
+    if _MAPPINGS.exists() and _MAPPINGS.read_bytes().count(b"\n") > _MANY_MAPPINGS:
+        jax.clear_caches()
+
+
 @pytest.fixture
 def key() -> jax.Array:
     """A key that is the same in every run."""
