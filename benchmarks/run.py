@@ -19,8 +19,8 @@ from gpssm.data import batch
 from gpssm.inference import build
 from gpssm.inference.sequences import from_batch_first
 from gpssm.training.devices import make_mesh
-from gpssm.training.loop import CHUNK, run_chunk
-from gpssm.training.step import start
+from gpssm.training.loop import CHUNK, Runs, run_chunk
+from gpssm.training.step import Dials, start, undialled
 
 HERE = Path(__file__).parent
 OURS, BASE = "cbf-ssm-50", "pr-ssm"
@@ -30,6 +30,7 @@ PEERS = ("GPJax in a scan", "PyTorch + GPyTorch")
 def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, settings: dict):
     """The program that `fit` runs, its arguments, and how many steps one call of it does."""
     model, training = configure(workload, preset, **settings)
+    training = undialled(training)
     windows = make_training_windows(workload, training)
     examples = from_batch_first(*batch(windows, workload.steps, jax.random.key(0), 0, 8))
     systems = [build(jax.random.key(seed), model, examples) for seed in range(seeds)]
@@ -38,7 +39,8 @@ def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, se
     mesh = make_mesh(workload.batch, jax.devices()[:devices])
     weights = training.weights(model, windows.y.shape[0])
     keys = jax.random.split(jax.random.key(1), seeds)
-    arguments = (state, windows, keys, jnp.asarray(count), training, weights, mesh)
+    dials = jax.tree.map(lambda leaf: jnp.full(seeds, leaf), Dials.of(training))
+    arguments = (state, windows, Runs(keys, dials), jnp.asarray(count), training, weights, mesh)
     return arguments, count, mesh.size
 
 

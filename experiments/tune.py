@@ -1,58 +1,63 @@
 """Choice of hyper-parameters without the test part: blocked cross-validation in the training part.
 
-    python -m experiments.tune --datasets actuator --set training.steps=500,1000 --seeds 2
+    python -m experiments.tune --datasets actuator --set training.inducing_kl=0.3,1,3 --seeds 2
 
 Contiguous stretches of the training part are held out in turn; the rest trains, as two experiments
-where the stretch was in the middle, and the stretch is forecast in open loop by the protocol
-`paper`. Every candidate is one file, written when it is finished, and none is computed twice. A
+where the stretch was in the middle, and the stretch is forecast in open loop every
+`validate_steps`. Learning rates, weights of the inducing KL and seeds train side by side in one
+program; the number of steps is read off the curves, which is why the learning rate stays constant.
+Every other combination is a file, written when it is finished, and none is computed twice. A
 candidate that wins is entered by hand into `configs/table1.toml`: it is a choice, not a result.
 """
 
 import argparse
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from statistics import fmean, geometric_mean
+from statistics import geometric_mean
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
 import gpssm
 from gpssm.data import Dataset
+from gpssm.inference.presets import METHODS
 from gpssm.prediction import blocked_folds
+from gpssm.training import Dials
 from gpssm.training.progress import ProgressFactory
 
-from .cells import run_cell
-from .config import (
-    CONFIGS,
-    DATASETS,
-    METHODS,
-    CellSettings,
-    cell_settings,
-    merge,
-    plain,
-    read_config,
-)
-from .files import ROOT, read_json, write_json
+from .config import CONFIGS, DATASETS, CellSettings, cell_settings, merge, plain, read_config
+from .files import ROOT, provenance, read_json, write_json
 from .grid import Job, run_jobs
 
 Candidate = dict[str, Any]  # "training.steps" → 500
-_PROTOCOL, _FOLDS, _SEEDS = "paper", 3, 2
+Grid = dict[str, dict[str, list[Any]]]
+_FOLDS, _SEEDS, _SHOWN = 3, 1, 12
 
 
 # ---------------------------------------------------------------------- the grid
 
 
-def candidates(grid: dict[str, dict[str, list[Any]]]) -> list[Candidate]:
+def candidates(grid: Grid) -> list[Candidate]:
     """Every combination of the values of the grid."""
     lists = {f"{table}.{key}": v for table, row in grid.items() for key, v in row.items()}
     return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
 
 
-def parse_set(text: str) -> dict[str, dict[str, list[Any]]]:
+def split(grid: Grid) -> tuple[Grid, Grid]:
+    """What needs a program of its own, and what can train side by side in it."""
+    training = grid.get("training", {})
+    side_by_side = {k: v for k, v in training.items() if k in Dials._fields}
+    rest = {k: v for k, v in training.items() if k not in Dials._fields}
+    return {**grid, "training": rest}, {"training": side_by_side}
+
+
+def parse_set(text: str) -> Grid:
     """`training.steps=500,1000` as a grid of one setting."""
     name, _, values = text.partition("=")
     table, _, key = name.partition(".")
@@ -77,12 +82,13 @@ def with_candidate(
     return merge(config, {"datasets": {dataset: {"methods": {method: own}}}})
 
 
-def file_name(candidate: Candidate, folds: int) -> str:
+def file_name(candidate: Candidate, beside: Grid, folds: int) -> str:
     parts = [f"{name.partition('.')[2]}={value}" for name, value in candidate.items()]
+    parts += [f"{k}={'+'.join(map(str, v))}" for k, v in beside["training"].items()]
     return ",".join([f"folds={folds}", *parts]).replace("/", "_") + ".json"
 
 
-# ---------------------------------------------------------------------- one candidate
+# ---------------------------------------------------------------------- one program
 
 
 def make_job(
@@ -90,85 +96,124 @@ def make_job(
     data: Dataset,
     method: str,
     candidate: Candidate,
+    beside: Grid,
     folds: int,
     results: Path,
 ) -> Job:
     settings = cell_settings(with_candidate(config, data.name, method, candidate), data, method)
     return Job(
         label=f"{data.name} {method} {candidate}",
-        path=results / data.name / method / file_name(candidate, folds),
+        path=results / data.name / method / file_name(candidate, beside, folds),
         settings=settings,
-        run=lambda progress: cross_validate(data, method, settings, candidate, folds, progress),
+        run=lambda progress: cross_validate(data, settings, candidate, beside, folds, progress),
         rounds=folds,
     )
 
 
 def cross_validate(
     data: Dataset,
-    method: str,
     settings: CellSettings,
     candidate: Candidate,
+    beside: Grid,
     folds: int,
     progress: ProgressFactory,
 ) -> dict[str, Any]:
-    """The scores of all folds and seeds, and their means. The test part is never looked at."""
+    """The scores of everything that trained side by side. The test part is never looked at."""
+    assert settings.model is not None
+    turned = candidates(beside)
+    dials = [{k.partition(".")[2]: v for k, v in each.items()} for each in turned]
     parts = blocked_folds(data.train, folds)
-    cells = [run_cell(part, method, fitting(settings, part.train), progress) for part in parts]
-    scores = [[seed[_PROTOCOL] for seed in cell["seeds"]] for cell in cells]
+    curves = [fold_curves(part, settings, dials, progress) for part in parts]
+    points = [
+        {
+            "candidate": {**candidate, **each, "training.steps": step},
+            "rmse": [curve.at[step, ("rmse", i)] for curve in curves],
+            "log_likelihood": [curve.at[step, ("log_likelihood", i)] for curve in curves],
+        }
+        for i, each in enumerate(turned)
+        for step in curves[0].index
+    ]
     return {
         "dataset": data.name,
-        "method": method,
-        "candidate": candidate,
+        "method": settings.model.name,
         "settings": plain(settings),
-        "rmse": _mean(scores, lambda s: s["rmse"]),
-        "log_likelihood": _mean(scores, lambda s: s["log_likelihood"]),
-        "coverage": _mean(scores, lambda s: s["coverage"]["95%"]),
-        "folds": scores,
-        "wall_seconds": sum(cell["wall_seconds"] for cell in cells),
-        "versions": cells[0]["versions"],
+        "points": [
+            {k: _mean(v) if isinstance(v, list) else v for k, v in p.items()} for p in points
+        ],
+        "folds": points,
+        "versions": provenance(),
     }
 
 
-def fitting(settings: CellSettings, data: Dataset) -> CellSettings:
-    """The same settings with sequences no longer than the shortest piece of the data."""
-    shortest = min(len(run) for run in data)
-    own = settings.training or settings.gru
-    if own is None or own.sequence_length <= shortest:
-        return settings
-    short = own.replace(sequence_length=shortest, stride=min(own.stride, shortest))
-    return settings.replace(**{"training" if settings.training else "gru": short})
+def fold_curves(
+    part: Dataset,
+    settings: CellSettings,
+    dials: Sequence[dict[str, float]],
+    progress: ProgressFactory,
+) -> pd.DataFrame:
+    """Scores of the held-out stretch, in normalised units, averaged over the seeds.
+
+    One row for each step at which it was forecast, a column for each score and candidate.
+    """
+    model, training = settings.model, settings.training
+    assert model is not None
+    assert training is not None
+    length = min(training.sequence_length, *(len(run) for run in part.train))
+    names = set(type(training).model_fields) - set(Dials._fields)
+    common = {name: getattr(training, name) for name in names} | {"sequence_length": length}
+    found = gpssm.fit_candidates(
+        model,
+        part.train,
+        dials,
+        seeds=settings.seeds,
+        progress=progress,
+        validation=part.test,
+        **common,
+    )
+    columns = {
+        (name, i): pd.concat([_scores(run, name) for run in runs], axis=1).mean(
+            axis=1, skipna=False
+        )
+        for i, runs in enumerate(found)
+        for name in ("rmse", "log_likelihood")
+    }
+    return pd.DataFrame(columns)
 
 
-def _mean(
-    scores: Sequence[Sequence[dict[str, Any]]], value: Callable[[dict[str, Any]], float | None]
-) -> float | None:
-    """Over folds and seeds; none where one of them diverged."""
-    values = [value(seed) for fold in scores for seed in fold]
-    known = [each for each in values if each is not None]
-    return fmean(known) if len(known) == len(values) else None
+def _scores(run: gpssm.Run, name: str) -> pd.Series:
+    """Of the steps after which there is one, counted from 1."""
+    scores = run.history.table[f"validation_{name}"]
+    due = (np.arange(len(scores)) + 1) % run.training.validate_steps == 0
+    scores = scores[due]
+    return scores.set_axis(scores.index + 1)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """Over the folds; none where one of them diverged."""
+    return float(np.mean(values)) if np.isfinite(values).all() else None
 
 
 # ---------------------------------------------------------------------- the choice
 
 
-def ranking(records: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+def ranking(points: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     """The best candidate first; those that diverged last."""
     sign = 1.0 if by == "rmse" else -1.0
-    return sorted(records, key=lambda r: (r[by] is None, sign * (r[by] or 0.0)))
+    return sorted(points, key=lambda p: (p[by] is None, sign * (p[by] or 0.0)))
 
 
-def over_datasets(records: Sequence[dict[str, Any]]) -> dict[str, float]:
+def over_datasets(points: Sequence[dict[str, Any]]) -> dict[str, float]:
     """RMSE relative to the best of each data set, averaged geometrically: one default for all.
 
     Only candidates that have a score on every data set.
     """
-    names = {record["dataset"] for record in records}
-    scored = [record for record in records if record["rmse"] is not None]
-    best = {n: min(r["rmse"] for r in scored if r["dataset"] == n) for n in names}
+    names = {point["dataset"] for point in points}
+    scored = [point for point in points if point["rmse"] is not None]
+    best = {n: min(p["rmse"] for p in scored if p["dataset"] == n) for n in names}
     relative: dict[str, list[float]] = {}
-    for record in scored:
-        share = record["rmse"] / best[record["dataset"]]
-        relative.setdefault(_words(record["candidate"]), []).append(share)
+    for point in scored:
+        share = point["rmse"] / best[point["dataset"]]
+        relative.setdefault(_words(point["candidate"]), []).append(share)
     whole = {k: geometric_mean(v) for k, v in relative.items() if len(v) == len(names)}
     return dict(sorted(whole.items(), key=lambda pair: pair[1]))
 
@@ -176,30 +221,35 @@ def over_datasets(records: Sequence[dict[str, Any]]) -> dict[str, float]:
 def summarise(jobs: Sequence[Job], by: str, results: Path, console: Console) -> None:
     """A table per data set and method, one over all data sets, and the same as JSON."""
     records = [record for job in jobs if (record := read_json(job.path)) is not None]
+    points = [
+        {**point, "dataset": record["dataset"], "method": record["method"]}
+        for record in records
+        for point in record["points"]
+    ]
     summary: dict[str, Any] = {}
-    for method in dict.fromkeys(record["method"] for record in records):
-        mine = [record for record in records if record["method"] == method]
-        for name in dict.fromkeys(record["dataset"] for record in mine):
-            ranked = ranking([record for record in mine if record["dataset"] == name], by)
-            console.print(_ranking_table(f"{name} {method}", ranked))
-            summary.setdefault(method, {})[name] = {
-                key: ranked[0][key] for key in ("candidate", "rmse", "log_likelihood", "coverage")
-            }
-        summary[method]["all, RMSE relative to the best"] = over_datasets(mine)
+    for method in dict.fromkeys(point["method"] for point in points):
+        mine = [point for point in points if point["method"] == method]
+        for name in dict.fromkeys(point["dataset"] for point in mine):
+            ranked = ranking([point for point in mine if point["dataset"] == name], by)
+            console.print(_ranking_table(f"{name} {method}", ranked[:_SHOWN]))
+            keys = "candidate", "rmse", "log_likelihood"
+            summary.setdefault(method, {})[name] = {key: ranked[0][key] for key in keys}
+        together = list(over_datasets(mine).items())[:_SHOWN]
+        summary[method]["all, RMSE relative to the best"] = dict(together)
     write_json(results / "summary.json", summary)
 
 
 def _ranking_table(title: str, ranked: Sequence[dict[str, Any]]) -> Table:
-    table = Table("candidate", "RMSE", "log-likelihood", "95 % band", "seconds", title=title)
-    for r in ranked:
-        numbers = [r["rmse"], r["log_likelihood"], r["coverage"], r["wall_seconds"]]
+    table = Table("candidate", "RMSE", "log-likelihood", title=title)
+    for point in ranked:
+        numbers = point["rmse"], point["log_likelihood"]
         shown = ["diverged" if value is None else f"{value:.4g}" for value in numbers]
-        table.add_row(_words(r["candidate"]), *shown)
+        table.add_row(_words(point["candidate"]), *shown)
     return table
 
 
 def _words(candidate: Candidate) -> str:
-    return ", ".join(f"{name} {value}" for name, value in candidate.items())
+    return ", ".join(f"{name.partition('.')[2]} {value}" for name, value in candidate.items())
 
 
 # ---------------------------------------------------------------------- the command
@@ -213,10 +263,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     grid = {} if options.set else read_config(options.grid)
     for text in options.set:
         grid = merge(grid, parse_set(text))
+    programs, beside = split(grid)
     loaded = [gpssm.load_dataset(name) for name in options.datasets]
     jobs = [
-        make_job(config, data, method, candidate, options.folds, options.results)
-        for data, method, candidate in product(loaded, options.methods, candidates(grid))
+        make_job(config, data, method, candidate, beside, options.folds, options.results)
+        for data, method, candidate in product(loaded, options.methods, candidates(programs))
     ]
     failed = run_jobs(jobs)
     summarise(jobs, options.by, options.results, Console())
@@ -226,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="experiments.tune", description=__doc__)
     parser.add_argument("--datasets", nargs="+", default=DATASETS[:-1], metavar="NAME")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["cbf-ssm-50"])
+    parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), default=["cbf-ssm-50"])
     parser.add_argument("--grid", type=Path, default=CONFIGS / "tune.toml")
     parser.add_argument(
         "--set",

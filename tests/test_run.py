@@ -366,3 +366,31 @@ def test_a_fit_without_one_finite_step_is_an_error():
         gpssm.fit(
             gpssm.cbf_ssm(process_variance=1e300, **TINY), u=U, y=Y, **{**TRAINING, "steps": 3}
         )
+
+
+# ---------------------------------------------------------------------- candidates
+
+
+def test_candidates_side_by_side_are_the_runs_that_each_would_be_alone():
+    """For each candidate and each of its seeds, validated on the way."""
+    candidates = [{"inducing_kl": 0.3, "learning_rate": 0.02}, {"inducing_kl": 4.0}]
+    u, y = make_record()
+    data = Dataset.from_arrays(y, u)
+    settings = {**TRAINING, "validation": 0.4, "validate_steps": 2, "precision": "float64"}
+    model = gpssm.cbf_ssm(**TINY)
+    together = gpssm.fit_candidates(model, data, candidates, seeds=2, **settings)
+    assert [len(runs) for runs in together] == [2, 2]
+    for candidate, runs in zip(candidates, together, strict=True):
+        for seed, run in enumerate(runs, TRAINING["seed"]):
+            alone = gpssm.fit(model, data, **{**settings, **candidate, "seed": seed})
+            assert (run.training, run.seed) == (alone.training, seed)
+            ours, theirs = (jax.tree.leaves(each.system) for each in (run, alone))
+            for a, b in zip(ours, theirs, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+            assert run.history.table["validation_rmse"].notna().sum() == 3
+
+
+def test_a_candidate_that_needs_a_program_of_its_own_is_refused():
+    u, y = make_record()
+    with pytest.raises(ConfigError, match=r"candidate: got steps, expected only learning_rate and"):
+        gpssm.fit_candidates(gpssm.cbf_ssm(**TINY), Dataset.from_arrays(y, u), [{"steps": 3}])

@@ -26,7 +26,7 @@ from .errors import ConfigError, DataError, GpssmError, ModelFileError, Training
 from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
 from .prediction import Forecast
 from .prepare import prepare
-from .run import Run, fit, load
+from .run import Run, fit, fit_candidates, load
 from .training import Stage, Training
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "TrainingError",
     "cbf_ssm",
     "fit",
+    "fit_candidates",
     "list_datasets",
     "load",
     "load_dataset",

@@ -20,6 +20,7 @@ from .prediction import Forecast, predict
 from .training import (
     ROLLBACKS,
     Checkpoints,
+    Dials,
     History,
     Stretches,
     Training,
@@ -170,28 +171,81 @@ def fit(
     """
     data, held_out = _hold_out(_dataset(data, u, y), validation)
     training = _training(model, data, settings)
-    normalisation = Normalisation.of(data)
-    if seeds is not None and seeds < 1:
-        raise ConfigError(expected("seeds", seeds, "at least 1, or None for a single run"))
-    numbers = [seed] if seeds is None else list(range(seed, seed + seeds))
+    shown = progress or automatic(quiet)
+    numbers = _seeds(seed, seeds)
+    trainings = [training] * len(numbers)
+    runs = _fit_runs(model, data, trainings, numbers, shown, devices, run_dir, held_out)
+    return runs[0] if seeds is None else runs
+
+
+def fit_candidates(
+    model: Model,
+    data: Dataset,
+    candidates: Sequence[dict[str, float]],
+    *,
+    seed: int = 0,
+    seeds: int = 1,
+    quiet: bool = False,
+    progress: ProgressFactory | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    validation: Dataset | float | None = None,
+    **settings: Any,
+) -> list[list[Run]]:
+    """Fit with several settings side by side, in one program: the runs of each candidate.
+
+    A candidate is a dictionary of a `learning_rate`, an `inducing_kl`, or both; all else is
+    common to them. With `validation` the history of each run tells how good it was at which step.
+    """
+    for candidate in candidates:
+        if unknown := sorted(set(candidate) - set(Dials._fields)):
+            wanted = f"only {' and '.join(Dials._fields)}: all else is the same for all"
+            raise ConfigError(expected("candidate", f"{', '.join(unknown)}", wanted))
+    data, held_out = _hold_out(data, validation)
+    numbers = _seeds(seed, seeds)
+    trainings = [_training(model, data, {**settings, **each}) for each in candidates]
+    together = [training for training in trainings for _ in numbers]
+    shown = progress or automatic(quiet)
+    all_numbers = numbers * len(trainings)
+    runs = _fit_runs(model, data, together, all_numbers, shown, devices, None, held_out)
+    return [runs[i : i + seeds] for i in range(0, len(runs), seeds)]
+
+
+def _seeds(first: int, count: int | None) -> list[int]:
+    if count is not None and count < 1:
+        raise ConfigError(expected("seeds", count, "at least 1, or None for a single run"))
+    return list(range(first, first + (count or 1)))
+
+
+def _fit_runs(
+    model: Model,
+    data: Dataset,
+    trainings: Sequence[Training],
+    numbers: list[int],
+    shown: ProgressFactory,
+    devices: Sequence[jax.Device] | None,
+    run_dir: str | Path | None,
+    held_out: Dataset | None,
+) -> list[Run]:
+    """One run for each seed and its settings, which differ in their dials at most."""
+    training, normalisation = trainings[0], Normalisation.of(data)
     with jax.enable_x64(True):
         phases = make_phases(data, normalisation, training)
         stretches = cut_stretches(held_out, normalisation, training) if held_out else None
         windows = phases[-1].windows
         keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
         systems = [_fresh_system(key, model, windows, training) for key in keys[:, 0]]
-        shown = progress or automatic(quiet)
         checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
-        results = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches)
+        dials = [Dials.of(each) for each in trainings]
+        results = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, dials)
     names = data.input_names, data.output_names
     runs = [
         Run(result.average, normalisation, training, number, result.history, *names)
-        for number, result in zip(numbers, results, strict=True)
+        for training, number, result in zip(trainings, numbers, results, strict=True)
     ]
     kept = [] if run_dir is None else [run.save(_model_path(run_dir, run.seed)) for run in runs]
     _check_failures(results, numbers, kept)
     _check_skipped(results)
-    return runs[0] if seeds is None else runs
+    return runs
 
 
 def _checkpoints(

@@ -26,13 +26,13 @@ def unprepared(monkeypatch):
     monkeypatch.setattr("gpssm.prepare", lambda cores: None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny():
     """A configuration that trains for a moment."""
     return TINY
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def data():
     """A stable second-order system with a training and a test part."""
     return make_data()

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from experiments.config import cell_settings
 from experiments.grid import run_jobs
 from rich.console import Console
 
+import gpssm
 from experiments import tune
+from gpssm.prediction import blocked_folds
 from gpssm.training.progress import silent
 
 
@@ -35,44 +38,72 @@ def test_a_candidate_wins_over_every_layer(data, tiny):
     assert cell_settings(found, data, "vcdt").training.steps == 4
 
 
-def test_the_test_part_is_never_looked_at(data, tiny):
-    settings = cell_settings({**tiny, "seeds": 1, "seeds_at_once": 1}, data, "arx")
+def test_learning_rates_and_weights_share_a_program():
+    grid = {"training": {"steps": [9], "inducing_kl": [1.0, 3.0]}, "model": {"lag": [4, 8]}}
+    programs, beside = tune.split(grid)
+    assert programs == {"training": {"steps": [9]}, "model": {"lag": [4, 8]}}
+    assert beside == {"training": {"inducing_kl": [1.0, 3.0]}}
+
+
+BESIDE = {"training": {"inducing_kl": [0.5, 2.0], "learning_rate": [0.05]}}
+SHORT = {"training.steps": 4, "training.validate_steps": 2, "training.schedule": "constant"}
+
+
+def job(tiny, data, results):
+    return tune.make_job(tiny, data, "cbf-ssm-1", SHORT, BESIDE, 2, results)
+
+
+@pytest.fixture(scope="module")
+def record(data, tiny):
+    return job(tiny, data, Path()).run(silent)
+
+
+def test_every_candidate_has_a_point_for_each_step_at_which_it_was_scored(record):
+    steps = [
+        (p["candidate"]["training.inducing_kl"], p["candidate"]["training.steps"])
+        for p in record["points"]
+    ]
+    assert steps == [(0.5, 2), (0.5, 4), (2.0, 2), (2.0, 4)]
+    for point, folds in zip(record["points"], record["folds"], strict=True):
+        assert len(folds["rmse"]) == 2
+        assert point["rmse"] == pytest.approx(np.mean(folds["rmse"]))
+    assert len({point["rmse"] for point in record["points"]}) == 4
+
+
+def test_a_point_is_what_a_fit_of_as_many_steps_on_the_fold_gives(record, data, tiny):
+    """The last point of the second candidate on the second fold, from both seeds."""
+    settings = job(tiny, data, Path()).settings
+    fold = blocked_folds(data.train, 2)[1]
+    shortest = min(len(run) for run in fold.train)
+    given = {
+        name: getattr(settings.training, name) for name in type(settings.training).model_fields
+    }
+    given |= {"inducing_kl": 2.0, "learning_rate": 0.05}
+    given |= {"sequence_length": min(given["sequence_length"], shortest)}
+    runs = gpssm.fit(settings.model, fold.train, seeds=2, quiet=True, validation=fold.test, **given)
+    alone = np.mean([run.history.table["validation_rmse"].iloc[-1] for run in runs])
+    assert record["folds"][-1]["rmse"][1] == pytest.approx(alone, rel=1e-3)
+
+
+def test_the_test_part_is_never_looked_at(record, data, tiny):
     runs = tuple(
         replace(run, y=np.full_like(run.y, 1e6)) if run.part == "test" else run for run in data
     )
-    clean, spoilt = (
-        tune.cross_validate(each, "arx", settings, {}, 3, silent)
-        for each in (data, replace(data, experiments=runs))
-    )
-    assert clean["rmse"] == spoilt["rmse"]
-    assert clean["folds"] == spoilt["folds"]
-    assert len(clean["folds"]) == 3
-
-
-def test_sequences_are_shortened_to_the_pieces_of_a_fold(data, tiny):
-    settings = cell_settings(tiny, data, "pr-ssm")
-    short = replace(data, experiments=(data[0].cut(0, 18, "train"),))
-    assert tune.fitting(settings, short).training.sequence_length == 18
-    assert tune.fitting(settings, data.train) == settings
-
-
-def job(tiny, data, results, steps):
-    return tune.make_job(tiny, data, "gru", {"gru.steps": steps}, 2, results)
+    spoilt = job(tiny, replace(data, experiments=runs), Path()).run(silent)
+    assert record["folds"] == spoilt["folds"]
 
 
 def test_candidates_are_kept_and_not_computed_again(data, tiny, tmp_path):
-    jobs = [job(tiny, data, tmp_path, steps) for steps in (1, 2)]
-    assert run_jobs(jobs) == []
-    assert jobs[0].path.name == "folds=2,steps=1.json"
-    assert jobs[0].groups == 2  # one training of both seeds per fold
-    before = jobs[0].path.stat().st_mtime_ns
-    again = [job(tiny, data, tmp_path, steps) for steps in (1, 2)]
-    assert all(each.is_done for each in again)
-    assert run_jobs(again) == []
-    assert jobs[0].path.stat().st_mtime_ns == before
-    tune.summarise(jobs, "rmse", tmp_path, Console(quiet=True))
+    first = job(tiny, data, tmp_path)
+    assert run_jobs([first]) == []
+    assert "inducing_kl=0.5+2.0" in first.path.name
+    before = first.path.stat().st_mtime_ns
+    assert job(tiny, data, tmp_path).is_done
+    assert run_jobs([job(tiny, data, tmp_path)]) == []
+    assert first.path.stat().st_mtime_ns == before
+    tune.summarise([first], "rmse", tmp_path, Console(quiet=True))
     summary = json.loads((tmp_path / "summary.json").read_text())
-    assert summary["gru"]["furnace"]["candidate"] in ({"gru.steps": 1}, {"gru.steps": 2})
+    assert summary["cbf-ssm-1"]["furnace"]["candidate"]["training.steps"] in (2, 4)
 
 
 def test_the_best_comes_first_and_what_diverged_last():
@@ -90,5 +121,5 @@ def test_one_default_for_all_is_judged_relative_to_the_best_of_each():
         for (name, steps), rmse in scores.items()
     ]
     found = tune.over_datasets(records)
-    assert list(found) == ["training.steps 2", "training.steps 1"]
-    assert found["training.steps 2"] == pytest.approx(2.0)  # of 4 and 1
+    assert list(found) == ["steps 2", "steps 1"]
+    assert found["steps 2"] == pytest.approx(2.0)  # of 4 and 1

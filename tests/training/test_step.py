@@ -15,7 +15,7 @@ from gpssm.inference.sequences import from_batch_first
 from gpssm.training import step as step_module
 from gpssm.training.devices import make_mesh
 from gpssm.training.flat import flatten_systems, restore_systems
-from gpssm.training.step import learning_rate_schedule, start, train_step
+from gpssm.training.step import Dials, rate_schedule, start, train_step, undialled
 
 ROWS, LENGTH, GOAL = 40, 8, 0.7
 MODEL = vcdt(
@@ -37,7 +37,7 @@ def make_problem(training: Training = TRAINING):
     windows = make_windows(data, Normalisation.of(data), LENGTH, 1, training.dtype)
     examples = from_batch_first(*batch(windows, LENGTH, jax.random.key(0), 0, 4))
     system = build(jax.random.key(0), MODEL, examples)
-    return start(system, training), windows, training.weights(MODEL, ROWS)
+    return start(system, training), windows, undialled(training).weights(MODEL, ROWS)
 
 
 def leaves(tree) -> list[np.ndarray]:
@@ -67,8 +67,9 @@ def make_step():
     mesh = make_mesh(TRAINING.batch_size, jax.devices()[:1])
 
     @eqx.filter_jit
-    def step(state, *arguments):
-        return restore_systems(train_step(flatten_systems(state), *arguments, mesh=mesh))
+    def step(state, windows, key, training, weights):
+        arguments = windows, key, Dials.of(training), undialled(training), weights, mesh
+        return restore_systems(train_step(flatten_systems(state), *arguments))
 
     return step
 
@@ -220,8 +221,10 @@ def test_the_inducing_kl_counts_once_over_all_the_data(windows, length, weight, 
 
 def rates(**settings) -> np.ndarray:
     training = Training(learning_rate=0.2, **settings)
-    schedule = learning_rate_schedule(training)
-    return np.array([float(schedule(i)) for i in range(training.steps + 1)])
+    schedule = rate_schedule(training)
+    return np.array(
+        [training.learning_rate * float(schedule(i)) for i in range(training.steps + 1)]
+    )
 
 
 def test_the_learning_rate_rises_in_a_line_and_falls_in_a_cosine_to_zero():

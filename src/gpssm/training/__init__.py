@@ -9,12 +9,14 @@ from .progress import Progress, bar, log_lines, silent
 from .recovery import ROLLBACKS
 from .settings import Stage, Training
 from .signals import TrainingStopped
+from .step import Dials
 from .validation import Stretches, cut_stretches
 
 __all__ = [
     "GROUPS",
     "ROLLBACKS",
     "Checkpoints",
+    "Dials",
     "Failure",
     "History",
     "Phase",

@@ -8,11 +8,11 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array
 
 from gpssm.gp import Keys
-from gpssm.inference import Elbo, Sequences, System
+from gpssm.inference import Elbo, Sequences, System, Weights
 
 AXIS = "batch"
 
-Gradient = Callable[[System, Keys, Sequences, Array], tuple[Elbo, System]]
+Gradient = Callable[[System, Keys, Sequences, Weights], tuple[Elbo, System]]
 
 
 def make_mesh(batch_size: int, devices: Sequence[jax.Device] | None = None) -> Mesh:
@@ -28,9 +28,9 @@ def over_devices(gradient: Gradient, mesh: Mesh) -> Gradient:
         return gradient
 
     def part(
-        system: System, keys: tuple[Array, Array], sequences: Sequences, share: Array
+        system: System, keys: tuple[Array, Array], sequences: Sequences, weights: Weights
     ) -> tuple[Elbo, System]:
-        return jax.tree.map(_mean, gradient(system, Keys(*keys), sequences, share))
+        return jax.tree.map(_mean, gradient(system, Keys(*keys), sequences, weights))
 
     everywhere, cut = PartitionSpec(), PartitionSpec(None, None, AXIS)
     shared = jax.shard_map(

@@ -24,7 +24,7 @@ from .phases import Phase, phase_at
 from .progress import ProgressFactory, silent
 from .settings import Training
 from .signals import StopRequest, stop, watch_signals
-from .step import StepInfo, TrainingState, batch_gradient, train_step
+from .step import Dials, StepInfo, TrainingState, batch_gradient, train_step, undialled
 from .track import Track, histories
 from .validation import Stretches
 
@@ -58,29 +58,43 @@ def train(
     devices: Devices = None,
     checkpoints: Checkpoints | None = None,
     stretches: Stretches | None = None,
+    dials: Sequence[Dials] | None = None,
 ) -> list[TrainingResult]:
     """Maximises the ELBO over the windows, from each of the systems, with the key of its own.
 
+    Each may have `dials` of its own too; by default all have those of the phases.
     With `checkpoints` it goes on from the newest one, and saves before a signal ends it. With
     `stretches` of validation data it keeps the best parameters, and may end early.
     """
     training = phases[-1].training
+    runs = _runs(keys, dials or [Dials.of(training)] * len(systems))
     track = Track.begin(systems, training)
     saved = checkpoints.newest(track.saved()) if checkpoints else None
     track = Track.resume(saved) if saved else track
     with progress(systems[0].config.name, training.steps) as shown, _watch(checkpoints) as request:
         while not track.ended(training):
-            _advance(track, phases, keys, devices, stretches)
+            _advance(track, phases, runs, devices, stretches)
             shown.update(track.step, track.shown)
             if checkpoints:
                 _keep(checkpoints, track, request, track.ended(training))
-    return _results(track, phases, keys, devices)
+    return _results(track, phases, runs, devices)
+
+
+class Runs(NamedTuple):
+    """What makes one run differ from those beside it, one entry for each of them."""
+
+    keys: Key[Array, " runs"]
+    dials: Dials
+
+
+def _runs(keys: Key[Array, " runs"], dials: Sequence[Dials]) -> Runs:
+    return Runs(keys, jax.tree.map(lambda *each: jnp.stack(each), *dials))
 
 
 def _advance(
     track: Track,
     phases: Sequence[Phase],
-    keys: Key[Array, " seeds"],
+    runs: Runs,
     devices: Devices,
     stretches: Stretches | None,
 ) -> None:
@@ -91,7 +105,7 @@ def _advance(
     if stretches is not None:
         count = min(count, every - done % every)
     arguments = _arguments(track.state.system.config, phase, devices)
-    state, info = run_chunk(track.state, phase.windows, keys, jnp.asarray(count), *arguments)
+    state, info = run_chunk(track.state, phase.windows, runs, jnp.asarray(count), *arguments)
     track.advance(state, jax.tree.map(lambda leaf: np.asarray(leaf)[:count], info))
     last = track.step == phases[-1].until
     if stretches is not None and (last or track.step % every == 0):
@@ -100,8 +114,9 @@ def _advance(
 
 def _arguments(config: Model, phase: Phase, devices: Devices) -> tuple[Training, Weights, Mesh]:
     """What a chunk of this phase is compiled for."""
-    weights = phase.training.weights(config, phase.windows.y.shape[0])
-    return phase.training, weights, make_mesh(phase.training.batch_size, devices)
+    training = undialled(phase.training)
+    weights = training.weights(config, phase.windows.y.shape[0])
+    return training, weights, make_mesh(training.batch_size, devices)
 
 
 def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopRequest]:
@@ -121,7 +136,7 @@ def _keep(checkpoints: Checkpoints, track: Track, request: StopRequest, finished
 def run_chunk(
     state: TrainingState,
     windows: Windows,
-    keys: Key[Array, " seeds"],
+    runs: Runs,
     count: Int[Array, ""],
     training: Training,
     weights: Weights,
@@ -129,7 +144,7 @@ def run_chunk(
 ) -> tuple[TrainingState, StepInfo]:
     """`count` steps, at most CHUNK of them. The count is data: a shorter chunk is not compiled."""
     one = partial(train_step, windows=windows, training=training, weights=weights, mesh=mesh)
-    step = lambda state: _each_seed(one, state, keys)  # noqa: E731
+    step = lambda state: _each_run(one, state, runs)  # noqa: E731
     state = jax.vmap(flatten_systems)(state)
     shapes = jax.eval_shape(step, state)[1]
     blank = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), shapes)
@@ -143,24 +158,23 @@ def run_chunk(
     return jax.vmap(restore_systems)(state), infos
 
 
-def _each_seed(
-    step: Callable[..., tuple[TrainingState, StepInfo]],
-    state: TrainingState,
-    keys: Key[Array, " seeds"],
+def _each_run(
+    step: Callable[..., tuple[TrainingState, StepInfo]], state: TrainingState, runs: Runs
 ) -> tuple[TrainingState, StepInfo]:
-    """All seeds side by side. A single one goes alone: an axis of one costs a fifth in speed."""
-    if keys.shape[0] > 1:
-        return jax.vmap(lambda state, key: step(state, key=key))(state, keys)
-    alone = step(_seed(state, 0), key=keys[0])
+    """All runs side by side. A single one goes alone: an axis of one costs a fifth in speed."""
+    one = lambda state, run: step(state, key=run.keys, dials=run.dials)  # noqa: E731
+    if runs.keys.shape[0] > 1:
+        return jax.vmap(one)(state, runs)
+    alone = one(_seed(state, 0), _seed(runs, 0))
     return jax.tree.map(lambda leaf: leaf[None], alone)
 
 
 def _results(
-    track: Track, phases: Sequence[Phase], keys: Key[Array, " seeds"], devices: Devices
+    track: Track, phases: Sequence[Phase], runs: Runs, devices: Devices
 ) -> list[TrainingResult]:
     chosen, told = track.chosen(), histories(track.saved())
     failures = [
-        _failure(track, i, phases, keys, devices) if failed else None
+        _failure(track, i, phases, runs, devices) if failed else None
         for i, failed in enumerate(track.failed)
     ]
     return [
@@ -174,13 +188,14 @@ def _seed(stacked: Tree, seed: int) -> Tree:
 
 
 def _failure(
-    track: Track, seed: int, phases: Sequence[Phase], keys: Key[Array, " seeds"], devices: Devices
+    track: Track, seed: int, phases: Sequence[Phase], runs: Runs, devices: Devices
 ) -> Failure:
     """Looks once more at the gradient of the step at which this seed gave up."""
     step = track.state.recovery.failed_at[seed]
     phase = phase_at(phases, int(step))
     system = _seed(track.state.system, seed)
-    arguments = _arguments(system.config, phase, devices)
+    key, dials = _seed(runs, seed)
+    training, weights, mesh = _arguments(system.config, phase, devices)
     again = eqx.filter_jit(batch_gradient)
-    _, gradient = again(system, step, phase.windows, keys[seed], *arguments)
+    _, gradient = again(system, step, phase.windows, key, training, dials.turn(weights), mesh)
     return Failure(int(step), groups_not_finite(gradient))

@@ -43,6 +43,27 @@ class StepInfo(NamedTuple):
     rolled_back: Bool[Array, ""]
 
 
+class Dials(NamedTuple):
+    """Settings of one run as data: runs that differ only in them train in one program."""
+
+    learning_rate: Float[Array, ""]
+    inducing_kl: Float[Array, ""]
+
+    @classmethod
+    def of(cls, training: Training) -> "Dials":
+        """Where these settings have them."""
+        return cls(*(jnp.asarray(getattr(training, name), float) for name in cls._fields))
+
+    def turn(self, weights: Weights) -> Weights:
+        """The weights of a program, made those of this run."""
+        return weights._replace(inducing_kl=self.inducing_kl * weights.inducing_kl)
+
+
+def undialled(training: Training) -> Training:
+    """All other settings: what a program is compiled for."""
+    return training.replace(**dict.fromkeys(Dials._fields, 1.0))
+
+
 def no_steps(seeds: int) -> StepInfo:
     """The infos of all seeds before the first step: columns without rows."""
     number: Any = np.zeros((0, seeds))
@@ -51,15 +72,13 @@ def no_steps(seeds: int) -> StepInfo:
     return StepInfo(elbo, number, number, number, flag, flag)
 
 
-def learning_rate_schedule(training: Training) -> optax.Schedule:
-    """Linear warm-up, then constant or a cosine to zero."""
+def rate_schedule(training: Training) -> optax.Schedule:
+    """Linear warm-up to 1, then constant or a cosine to zero: the share of the learning rate."""
     rise = min(training.warmup_steps, max(training.steps - 1, 0))
     if training.schedule == "constant":
-        constant = optax.constant_schedule(training.learning_rate)
-        return optax.join_schedules(
-            [optax.linear_schedule(0.0, training.learning_rate, rise), constant], [rise]
-        )
-    return optax.warmup_cosine_decay_schedule(0.0, training.learning_rate, rise, training.steps)
+        constant = optax.constant_schedule(1.0)
+        return optax.join_schedules([optax.linear_schedule(0.0, 1.0, rise), constant], [rise])
+    return optax.warmup_cosine_decay_schedule(0.0, 1.0, rise, training.steps)
 
 
 def make_optimiser(training: Training) -> optax.GradientTransformation:
@@ -83,6 +102,7 @@ def train_step(
     state: TrainingState,
     windows: Windows,
     key: PRNGKeyArray,
+    dials: Dials,
     training: Training,
     weights: Weights,
     mesh: Mesh,
@@ -94,12 +114,13 @@ def train_step(
     """
     parameters: Any = state.system  # a Flat: see `run_chunk`
     terms, slopes = batch_gradient(
-        parameters.system(), state.step, windows, key, training, weights, mesh
+        parameters.system(), state.step, windows, key, training, dials.turn(weights), mesh
     )
     gradient = parameters.like(slopes)
     norm = optax.tree.norm(gradient)
     finite = jnp.isfinite(terms.total) & jnp.isfinite(norm)
-    rate = learning_rate_schedule(training)(state.step) * state.recovery.rate_scale
+    share = rate_schedule(training)(state.step) * state.recovery.rate_scale
+    rate = dials.learning_rate * share
     moved = _move(state, gradient, rate, finite, training)
     recovery, now, back = recover(state.recovery, moved, finite, state.step)
     skipped = state.skipped + (~finite).astype(jnp.int32)
@@ -129,18 +150,22 @@ def batch_gradient(
     u, y, mask = batch(windows, length, key_batch, step, training.batch_size)
     keys = make_keys(jax.random.fold_in(key_noise, step), training.batch_size)
 
-    def loss(system: System, keys: Keys, sequences: Sequences, share: Array) -> tuple[Array, Elbo]:
-        terms = elbo(keys, system, sequences, _warmed(weights, share))
+    def loss(
+        system: System, keys: Keys, sequences: Sequences, weights: Weights
+    ) -> tuple[Array, Elbo]:
+        terms = elbo(keys, system, sequences, weights._replace(entropy=entropy))
         return -terms.total / length, terms
 
     def gradient_of(
-        system: System, keys: Keys, sequences: Sequences, share: Array
+        system: System, keys: Keys, sequences: Sequences, weights: Weights
     ) -> tuple[Elbo, System]:
-        gradient, terms = jax.grad(loss, has_aux=True)(system, keys, sequences, share)
+        gradient, terms = jax.grad(loss, has_aux=True)(system, keys, sequences, weights)
         return terms, gradient
 
     sequences, share = from_batch_first(u, y, mask), kl_share(step, training)
-    terms, gradient = over_devices(gradient_of, mesh)(system, keys, sequences, share)
+    entropy = weights.entropy  # not traced: without it there is nothing to compute
+    now = _warmed(weights, share)
+    terms, gradient = over_devices(gradient_of, mesh)(system, keys, sequences, now)
     frozen = {name: factor for name, factor in training.rate_factors.items() if factor == 0}
     return terms, scale_groups(gradient, frozen)
 
