@@ -52,9 +52,9 @@ def score(forecasts: Sequence[Forecast], truth: Dataset, protocol: Protocol) -> 
     y = np.concatenate([run.y[first:] for run in truth])
     with np.errstate(over="ignore", invalid="ignore"):  # a model that diverged has no score
         return {
-            "rmse": _number(whole.rmse(y)),
-            "log_likelihood": _number(whole.log_likelihood(y)),
-            "coverage": {f"{level:.0%}": _number(whole.coverage(y, level)) for level in LEVELS},
+            "rmse": number(whole.rmse(y)),
+            "log_likelihood": number(whole.log_likelihood(y)),
+            "coverage": {f"{level:.0%}": number(whole.coverage(y, level)) for level in LEVELS},
             "horizon": _horizon(forecasts, truth, protocol.conditioned),
         }
 
@@ -70,10 +70,10 @@ def _horizon(
     for begin, end in pairwise(edges):
         part = np.concatenate([e[conditioned + begin : conditioned + end].ravel() for e in errors])
         rmse = float(np.sqrt(np.nanmean(np.square(part))))
-        rows.append({"from": begin + 1, "to": end, "rmse": _number(rmse)})
+        rows.append({"from": begin + 1, "to": end, "rmse": number(rmse)})
     return rows
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
     """JSON knows no infinity: a score that is not finite is none."""
     return value if np.isfinite(value) else None

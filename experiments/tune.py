@@ -34,10 +34,12 @@ from gpssm.training.progress import ProgressFactory
 from .config import CONFIGS, DATASETS, CellSettings, cell_settings, merge, plain, read_config
 from .files import ROOT, provenance, read_json, write_json
 from .grid import Job, run_jobs
+from .protocol import number
 
 Candidate = dict[str, Any]  # "training.steps" → 500
 Grid = dict[str, dict[str, list[Any]]]
 _FOLDS, _SEEDS, _SHOWN = 3, 1, 12
+_SCORES = ("rmse", "log_likelihood")
 
 
 # ---------------------------------------------------------------------- the grid
@@ -127,8 +129,7 @@ def cross_validate(
     points = [
         {
             "candidate": {**candidate, **each, "training.steps": step},
-            "rmse": [curve.at[step, ("rmse", i)] for curve in curves],
-            "log_likelihood": [curve.at[step, ("log_likelihood", i)] for curve in curves],
+            **{name: [number(c.at[step, (name, i)]) for c in curves] for name in _SCORES},
         }
         for i, each in enumerate(turned)
         for step in curves[0].index
@@ -137,10 +138,7 @@ def cross_validate(
         "dataset": data.name,
         "method": settings.model.name,
         "settings": plain(settings),
-        "points": [
-            {k: _mean(v) if isinstance(v, list) else v for k, v in p.items()} for p in points
-        ],
-        "folds": points,
+        "points": points,
         "versions": provenance(),
     }
 
@@ -175,7 +173,7 @@ def fold_curves(
             axis=1, skipna=False
         )
         for i, runs in enumerate(found)
-        for name in ("rmse", "log_likelihood")
+        for name in _SCORES
     }
     return pd.DataFrame(columns)
 
@@ -188,12 +186,19 @@ def _scores(run: gpssm.Run, name: str) -> pd.Series:
     return scores.set_axis(scores.index + 1)
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    """Over the folds; none where one of them diverged."""
-    return float(np.mean(values)) if np.isfinite(values).all() else None
-
-
 # ---------------------------------------------------------------------- the choice
+
+
+def over_folds(point: dict[str, Any]) -> dict[str, Any]:
+    """One score of all folds; none where one of them diverged.
+
+    A stretch unlike all the rest would decide an average: the geometric mean of the RMSE and the
+    median of the log-likelihood let every fold have its say.
+    """
+    if any(None in point[name] for name in _SCORES):
+        return {**point, **dict.fromkeys(_SCORES)}
+    middle = float(np.median(point["log_likelihood"]))
+    return {**point, "rmse": geometric_mean(point["rmse"]), "log_likelihood": middle}
 
 
 def ranking(points: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
@@ -222,7 +227,7 @@ def summarise(jobs: Sequence[Job], by: str, results: Path, console: Console) -> 
     """A table per data set and method, one over all data sets, and the same as JSON."""
     records = [record for job in jobs if (record := read_json(job.path)) is not None]
     points = [
-        {**point, "dataset": record["dataset"], "method": record["method"]}
+        {**over_folds(point), "dataset": record["dataset"], "method": record["method"]}
         for record in records
         for point in record["points"]
     ]

@@ -24,7 +24,7 @@ from .data import (
 )
 from .errors import ConfigError, DataError, GpssmError, ModelFileError, TrainingError
 from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
-from .prediction import Forecast
+from .prediction import Forecast, Stability, stability
 from .prepare import prepare
 from .run import Run, fit, fit_candidates, load
 from .training import Stage, Training
@@ -41,6 +41,7 @@ __all__ = [
     "ModelFileError",
     "Normalisation",
     "Run",
+    "Stability",
     "Stage",
     "Training",
     "TrainingError",
@@ -56,5 +57,6 @@ __all__ = [
     "read",
     "simulate",
     "simulators",
+    "stability",
     "vcdt",
 ]

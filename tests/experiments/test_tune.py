@@ -64,10 +64,17 @@ def test_every_candidate_has_a_point_for_each_step_at_which_it_was_scored(record
         for p in record["points"]
     ]
     assert steps == [(0.5, 2), (0.5, 4), (2.0, 2), (2.0, 4)]
-    for point, folds in zip(record["points"], record["folds"], strict=True):
-        assert len(folds["rmse"]) == 2
-        assert point["rmse"] == pytest.approx(np.mean(folds["rmse"]))
-    assert len({point["rmse"] for point in record["points"]}) == 4
+    assert all(
+        len(point["rmse"]) == len(point["log_likelihood"]) == 2 for point in record["points"]
+    )
+    assert len({tuple(point["rmse"]) for point in record["points"]}) == 4
+
+
+def test_the_score_of_all_folds_is_not_that_of_the_worst():
+    point = {"rmse": [1.0, 2.0, 4.0], "log_likelihood": [-1.0, 0.5, -90.0]}
+    assert tune.over_folds(point) == {"rmse": pytest.approx(2.0), "log_likelihood": -1.0}
+    lost = tune.over_folds({"rmse": [1.0, None], "log_likelihood": [0.0, 1.0]})
+    assert lost == {"rmse": None, "log_likelihood": None}
 
 
 def test_a_point_is_what_a_fit_of_as_many_steps_on_the_fold_gives(record, data, tiny):
@@ -82,7 +89,7 @@ def test_a_point_is_what_a_fit_of_as_many_steps_on_the_fold_gives(record, data, 
     given |= {"sequence_length": min(given["sequence_length"], shortest)}
     runs = gpssm.fit(settings.model, fold.train, seeds=2, quiet=True, validation=fold.test, **given)
     alone = np.mean([run.history.table["validation_rmse"].iloc[-1] for run in runs])
-    assert record["folds"][-1]["rmse"][1] == pytest.approx(alone, rel=1e-3)
+    assert record["points"][-1]["rmse"][1] == pytest.approx(alone, rel=1e-3)
 
 
 def test_the_test_part_is_never_looked_at(record, data, tiny):
@@ -90,7 +97,7 @@ def test_the_test_part_is_never_looked_at(record, data, tiny):
         replace(run, y=np.full_like(run.y, 1e6)) if run.part == "test" else run for run in data
     )
     spoilt = job(tiny, replace(data, experiments=runs), Path()).run(silent)
-    assert record["folds"] == spoilt["folds"]
+    assert record["points"] == spoilt["points"]
 
 
 def test_candidates_are_kept_and_not_computed_again(data, tiny, tmp_path):

@@ -6,5 +6,16 @@ from .baselines import arx, constant_mean
 from .folds import blocked_folds
 from .forecast import Forecast
 from .linear import LinearModel
+from .stability import Stability, Suggestion, stability
 
-__all__ = ["Forecast", "LinearModel", "arx", "blocked_folds", "constant_mean", "predict"]
+__all__ = [
+    "Forecast",
+    "LinearModel",
+    "Stability",
+    "Suggestion",
+    "arx",
+    "blocked_folds",
+    "constant_mean",
+    "predict",
+    "stability",
+]
