@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -51,7 +51,7 @@ def plot_forecast(
     import matplotlib.pyplot as plt  # here: a program that never plots need not load it
 
     outputs = forecast.mean.shape[1]
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         height = 0.7 + 2.2 * outputs
         figure, axes = plt.subplots(
             outputs, 1, figsize=(9.0, height), sharex=True, squeeze=False, layout="constrained"
@@ -102,7 +102,7 @@ def plot_history(history: History, *, path: str | Path | None = None, title: str
 
     table = history.table
     shown = [panel for panel in _PANELS if any(_tells(table, name) for name in panel[1])]
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(
             len(shown), 1, figsize=(9.0, 0.7 + 1.3 * len(shown)), sharex=True, squeeze=False,
             layout="constrained",

@@ -1,0 +1,158 @@
+"""Open-loop predictions of the Dubins car as paths in the plane (figure 1 of the paper).
+
+    python -m experiments.dubins_predictions
+
+Four panels, each a model trained on sequences of 300: PR-SSM and VCDT on the car whose whole state
+is observed, VCDT and CBF-SSM on the car of which only the position is. Every finished panel is
+`results/figure1/<panel>.json` and is not computed again.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gpssm
+from gpssm.data import Dataset, Experiment
+from gpssm.training.progress import ProgressFactory
+
+from .config import CONFIGS, CellSettings, merge, plain, quick, read_config
+from .dubins import WARMUP, Scored, cut_stretches
+from .files import ROOT, provenance, read_json
+from .grid import Job, run_jobs
+from .pages import TITLES
+from .sequence_length import fit_runs, fitted_noise, open_loop, settings_for
+
+LENGTH, SHOWN, CLOUD = 300, 3, (10, 25, 50, 100, 200, 300)  # steps at which particles are drawn
+
+
+@dataclass(frozen=True)
+class Panel:
+    name: str
+    method: str
+    dataset: str
+
+    @property
+    def title(self) -> str:
+        seen = "whole state" if self.dataset == "dubins_full" else "position only"
+        return f"{TITLES[self.method]}, {seen}"
+
+
+PANELS = (
+    Panel("pr-ssm-full", "pr-ssm", "dubins_full"),
+    Panel("vcdt-full", "vcdt", "dubins_full"),
+    Panel("vcdt-partial", "vcdt", "dubins"),
+    Panel("cbf-ssm-partial", "cbf-ssm-1", "dubins"),
+)
+
+
+def make_job(config: dict[str, Any], panel: Panel, folder: Path) -> Job:
+    data = gpssm.load_dataset(panel.dataset)
+    settings = settings_for(config, data, panel.method, LENGTH)
+    return Job(
+        label=panel.title,
+        path=folder / f"{panel.name}.json",
+        settings=settings,
+        run=lambda progress: run_panel(panel, data, settings, progress),
+    )
+
+
+def run_panel(
+    panel: Panel, data: Dataset, settings: CellSettings, progress: ProgressFactory
+) -> dict[str, Any]:
+    """Train one seed, score it on all stretches, and keep what some of them look like."""
+    (run,) = fit_runs(data, settings, progress)
+    stretches = cut_stretches(data)
+    scored = Scored.of(open_loop(run), stretches)
+    shown = range(0, len(stretches), len(stretches) // SHOWN)[:SHOWN]
+    return {
+        "panel": panel.name,
+        "settings": plain(settings),
+        **scored.to_json(),
+        **fitted_noise(run),
+        "paths": [_path(stretches[i], scored, i) for i in shown],
+        "versions": provenance(),
+    }
+
+
+def _path(stretch: Experiment, scored: Scored, i: int) -> dict[str, Any]:
+    """The true path, the mean, and clouds of particles, all of the position."""
+    forecast = scored.forecasts[i]
+    plane = lambda values: np.round(np.asarray(values)[..., :2], 4).tolist()  # noqa: E731
+    return {
+        "warmup": plane(stretch.y[:WARMUP]),
+        "truth": plane(scored.truth[i]),
+        "mean": plane(forecast.mean),
+        "clouds": {str(step): plane(forecast.particles[:, step - 1]) for step in CLOUD},
+    }
+
+
+# ---------------------------------------------------------------------- figure
+
+
+def draw(records: dict[str, dict[str, Any]], path: Path) -> Path:
+    """A column per panel, a row per stretch."""
+    import matplotlib.pyplot as plt
+
+    from gpssm.report.figures import STYLE
+
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            SHOWN, len(PANELS), figsize=(11.0, 8.6), sharex=True, sharey=True, layout="constrained"
+        )
+        for column, panel in zip(axes.T, PANELS, strict=True):
+            record = records[panel.name]
+            column[0].set_title(f"{panel.title}\nRMSE {record['rmse']:.2f}", fontsize=9)
+            for axis, shown in zip(column, record["paths"], strict=True):
+                _draw_path(axis, shown)
+        axes[0, 0].legend(fontsize=7, loc="lower left")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+        plt.close(figure)
+    return path
+
+
+def _draw_path(axis: Any, path: dict[str, Any]) -> None:
+    warmup, truth, mean = (np.array(path[name]) for name in ("warmup", "truth", "mean"))
+    axis.plot(*warmup.T, color="0.6", lw=0.8, label="warm-up")
+    axis.plot(*truth.T, color="#222222", lw=0.9, label="true path")
+    axis.plot(*mean.T, color="#1f5fbf", lw=1.1, label="mean of the forecast")
+    for i, (step, cloud) in enumerate(path["clouds"].items()):
+        points = np.array(cloud)
+        colour = f"C{i}"
+        axis.scatter(*points.T, s=3, color=colour, alpha=0.5, lw=0, label=f"particles at {step}")
+        axis.plot(*truth[int(step) - 1], "x", color=colour, ms=5)
+    axis.set(xlim=(-9, 9), ylim=(-9, 9), aspect="equal")
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    gpssm.prepare(options.cores)
+    results = options.results or ROOT / ("runs/quick" if options.quick else "results")
+    config = merge(read_config(CONFIGS / "dubins.toml"), {"seeds": 1, "seeds_at_once": 1})
+    config = quick(config) if options.quick else config
+    jobs = [make_job(config, panel, results / "figure1") for panel in PANELS]
+    failed = run_jobs(jobs)
+    if not failed:
+        records = {panel.name: read_json(j.path) for panel, j in zip(PANELS, jobs, strict=True)}
+        print(draw(records, results / "figures" / "figure1.png"))
+    return 1 if failed else 0
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="experiments.dubins_predictions", description=__doc__)
+    parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
+    parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the steps")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
