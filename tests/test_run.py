@@ -19,7 +19,9 @@ from support import make_sequences, make_system
 
 # One size for all fits and forecasts of these tests: what is compiled once serves them all.
 TINY = {"dim_x": 2, "inducing_points": 6, "particles": 8, "lag": 4, "warmup": 4}
-TRAINING = {"steps": 5, "sequence_length": 12, "batch_size": 3, "quiet": True, "seed": 3}
+TRAINING = {
+    "steps": 5, "sequence_length": 12, "batch_size": 3, "quiet": True, "seed": 3, "calibrate": False
+}  # fmt: skip
 ROWS, WARMUP, HORIZON = 60, 4, 20
 
 

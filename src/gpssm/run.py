@@ -25,8 +25,10 @@ from .training import (
     Stretches,
     Training,
     TrainingResult,
+    calibrate,
     cut_stretches,
     data_hash,
+    long_stretches,
     make_phases,
     train,
 )
@@ -210,6 +212,13 @@ def fit_candidates(
     return [runs[i : i + seeds] for i in range(0, len(runs), seeds)]
 
 
+def _calibrated(system: System, training: Training, judge: Stretches | None) -> System:
+    """With the noise that the forecasts of some stretches ask for, where there are any."""
+    if not training.calibrate or judge is None:
+        return system
+    return calibrate(system, judge)[0]
+
+
 def _seeds(first: int, count: int | None) -> list[int]:
     if count is not None and count < 1:
         raise ConfigError(expected("seeds", count, "at least 1, or None for a single run"))
@@ -237,10 +246,14 @@ def _fit_runs(
         checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
         dials = [Dials.of(each) for each in trainings]
         results = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, dials)
+        judge = stretches or long_stretches(data, normalisation, training)
+        fitted = [_calibrated(result.average, training, judge) for result in results]
     names = data.input_names, data.output_names
     runs = [
-        Run(result.average, normalisation, training, number, result.history, *names)
-        for training, number, result in zip(trainings, numbers, results, strict=True)
+        Run(system, normalisation, training, number, result.history, *names)
+        for system, training, number, result in zip(
+            fitted, trainings, numbers, results, strict=True
+        )
     ]
     kept = [] if run_dir is None else [run.save(_model_path(run_dir, run.seed)) for run in runs]
     _check_failures(results, numbers, kept)

@@ -15,7 +15,7 @@ TINY = {
     "seeds": 2,
     "seeds_at_once": 2,
     "model": {"dim_x": 2, "inducing_points": 4, "particles": 3},
-    "training": {"steps": 2, "batch_size": 2, "sequence_length": 20},
+    "training": {"steps": 2, "batch_size": 2, "sequence_length": 20, "calibrate": False},
     "gru": {"steps": 3},
 }
 

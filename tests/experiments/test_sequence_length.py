@@ -23,7 +23,7 @@ CONFIG = {
     "seeds": 2,
     "seeds_at_once": 2,
     "model": {"dim_x": 3, "inducing_points": 4, "particles": 3, "lag": 8},
-    "training": {"steps": 2, "batch_size": 2, "stride": 50},
+    "training": {"steps": 2, "batch_size": 2, "stride": 50, "calibrate": False},
 }
 
 

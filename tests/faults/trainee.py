@@ -16,6 +16,7 @@ SETTINGS = {
     "batch_size": 4,
     "checkpoint_seconds": 0.0,
     "validation": 0.2,
+    "calibrate": False,
     "validate_steps": 20,
 }
 STAGES = [gpssm.Stage(steps=310, sequence_length=8)]

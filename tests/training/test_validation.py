@@ -17,6 +17,7 @@ from support import SMALL, make_sequences
 MODEL = gpssm.cbf_ssm(dim_x=2, inducing_points=4, particles=6, lag=3)
 SETTINGS = {
     "steps": 12, "sequence_length": 8, "batch_size": 3, "precision": "float64", "quiet": True,
+    "calibrate": False,
     "validate_steps": 5, "validation_warmup": 7, "learning_rate": 0.1, "warmup_steps": 2,
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The gradient step, the loop around it, and how it tells where it is."""
 
+from .calibration import Calibration, calibrate, long_stretches
 from .checkpoints import Checkpoints, data_hash
 from .groups import GROUPS
 from .history import History
@@ -15,6 +16,7 @@ from .validation import Stretches, cut_stretches
 __all__ = [
     "GROUPS",
     "ROLLBACKS",
+    "Calibration",
     "Checkpoints",
     "Dials",
     "Failure",
@@ -27,9 +29,11 @@ __all__ = [
     "TrainingResult",
     "TrainingStopped",
     "bar",
+    "calibrate",
     "cut_stretches",
     "data_hash",
     "log_lines",
+    "long_stretches",
     "make_phases",
     "silent",
     "train",

@@ -67,6 +67,9 @@ class Training(Settings):
         None, ge=1, description="validations without a better one until training stops; None: never"
     )
 
+    calibrate: bool = Field(
+        True, description="set the noise, at the end, so that long forecasts are most likely"
+    )
     # Checkpoints, where fit has a run_dir
     checkpoint_steps: int = Field(1000, ge=1, description="steps between two checkpoints, at most")
     checkpoint_seconds: float = Field(

@@ -61,14 +61,11 @@ def cut_stretches(data: Dataset, normalisation: Normalisation, training: Trainin
     length = _length(len(shortest), warmup)
     rows = make_windows(data, normalisation, length, 1, training.dtype)
     starts = _starts([len(each) for each in data.experiments], length)
-    u, y, mask = _gather(rows, starts, length)
-    first = from_batch_first(u[:, :warmup], y[:, :warmup], mask[:, :warmup])
-    u, y, mask = (jnp.transpose(each, (1, 2, 0)) for each in (u, y, mask))
-    scored = mask & (jnp.arange(length) >= warmup)[:, None, None]
-    if not scored.any():
+    stretches = gather_stretches(rows, starts, length, training)
+    if not stretches.scored.any():
         remedy = "Give other validation data."
         raise DataError(expected("validation", "no measurement after the warm-up", "some", remedy))
-    return Stretches(first, u, y, scored)
+    return stretches
 
 
 def _length(rows: int, warmup: int) -> int:
@@ -86,9 +83,15 @@ def _starts(lengths: list[int], length: int) -> Int[np.ndarray, " stretches"]:
     return np.concatenate(starts)
 
 
-def _gather(rows: Windows, starts: Int[np.ndarray, " stretches"], length: int) -> tuple[Array, ...]:
+def gather_stretches(
+    rows: Windows, starts: Int[np.ndarray, " stretches"], length: int, training: Training
+) -> Stretches:
+    """The stretches that begin at some rows; all but their warm-up is scored."""
     index = starts[:, None] + np.arange(length)[None, :]
-    return rows.u[index], rows.y[index], rows.mask[index]
+    warmup, parts = training.validation_warmup, (rows.u[index], rows.y[index], rows.mask[index])
+    first = from_batch_first(*(part[:, :warmup] for part in parts))
+    u, y, mask = (jnp.transpose(part, (1, 2, 0)) for part in parts)
+    return Stretches(first, u, y, mask & (jnp.arange(length) >= warmup)[:, None, None])
 
 
 @eqx.filter_jit
@@ -97,16 +100,24 @@ def score_seeds(systems: System, stretches: Stretches) -> Score:
     return jax.vmap(lambda system: score(system, stretches))(systems)
 
 
+def forecast(system: System, stretches: Stretches) -> Float[Array, "time outputs n"]:
+    """Particles of the outputs without the noise of the sensor, from the warm-up of each stretch.
+
+    The random numbers are always the same ones.
+    """
+    warmup = stretches.warmup
+    x = predict(jax.random.key(0), system, stretches.u, warmup, warmup.length)
+    return system.model.emission.observe(x)
+
+
 def score(system: System, stretches: Stretches) -> Score:
-    """Every stretch forecast from its warm-up. The random numbers are always the same ones."""
-    key, warmup = jax.random.key(0), stretches.warmup
-    x = predict(key, system, stretches.u, warmup, warmup.length)
+    """RMSE of the mean and log-likelihood of the mixture, over all that is scored."""
     y, known, particles = stretches.y, stretches.scored, system.config.particles
-    seen = system.model.emission.observe(x)
+    seen = forecast(system, stretches)
     mean = jnp.mean(seen.reshape(*y.shape, particles), axis=-1)
     error = jnp.sum(jnp.where(known, jnp.square(mean - y), 0.0)) / jnp.sum(known)
     # log p(y[t]) = log mean over the particles of Π N(y; x, Σy), with all outputs together
-    noise = system.model.emission.noise.astype(x.dtype)[None, :, None]
+    noise = system.model.emission.noise.astype(seen.dtype)[None, :, None]
     density = gaussian_log_density(repeat_particles(y, particles), seen, noise)
     density = jnp.sum(jnp.where(repeat_particles(known, particles), density, 0.0), axis=1)
     density = density.reshape(y.shape[0], y.shape[2], particles)

@@ -1,0 +1,96 @@
+"""Noise levels that make open-loop forecasts honest.
+
+Where the posterior hardly conditions on the outputs, the ELBO prefers a process noise that is too
+small: more of it would spread the particles without bringing them nearer to the data. After
+training a common level is therefore added to Σx, and Σy is scaled, so that forecasts of long
+stretches have the highest likelihood. Everything else stays as it was learned.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from gpssm.data import Dataset, Normalisation, make_windows
+from gpssm.gp.positive import positive
+from gpssm.inference import System
+from gpssm.model import gaussian_log_density
+
+from .settings import Training
+from .validation import Stretches, forecast, gather_stretches
+
+LEVELS = np.array([0.0, *10.0 ** np.arange(-7.0, -0.4, 0.5)])  # added to Σx, normalised
+FACTORS = 2.0 ** np.arange(-4, 4)  # on Σy
+_STRETCHES, _LONGEST = 8, 500
+_SHARE = 0.7  # of the shortest experiment, for the length of a stretch
+
+
+class Calibration(NamedTuple):
+    """What is added to Σx, by what Σy is multiplied; the log-likelihood before and after."""
+
+    level: float
+    factor: float
+    before: float
+    after: float
+
+
+def long_stretches(
+    data: Dataset, normalisation: Normalisation, training: Training
+) -> Stretches | None:
+    """Long stretches of the data that overlap; none if it is too short for a forecast."""
+    length = min(int(_SHARE * min(len(each) for each in data.experiments)), _LONGEST)
+    if length <= 2 * training.validation_warmup:
+        return None
+    rows = make_windows(data, normalisation, length, 1, training.dtype)
+    chosen = np.linspace(0, len(rows.starts) - 1, _STRETCHES).round().astype(int)
+    stretches = gather_stretches(rows, np.asarray(rows.starts)[chosen], length, training)
+    return stretches if stretches.scored.any() else None
+
+
+def calibrate(system: System, stretches: Stretches) -> tuple[System, Calibration]:
+    """The system with the noise under which the stretches are most likely."""
+    found = np.asarray(_likelihoods(system, stretches))
+    found = np.where(np.isfinite(found), found, -np.inf)
+    i, j = np.unravel_index(np.argmax(found), found.shape)
+    before = found[0, list(FACTORS).index(1.0)]
+    if not np.isfinite(found[i, j]):  # nothing to choose from
+        return system, Calibration(0.0, 1.0, float(before), float(before))
+    level, factor = float(LEVELS[i]), float(FACTORS[j])
+    chosen = Calibration(level, factor, float(before), float(found[i, j]))
+    return with_noise(system, jnp.asarray(level), jnp.asarray(factor)), chosen
+
+
+@eqx.filter_jit
+def _likelihoods(system: System, stretches: Stretches) -> Float[Array, "levels factors"]:
+    """Per measurement, of a Gaussian with the moments of the particles and the sensor.
+
+    The mixture itself would ask for a wider sensor the fewer particles there are.
+    """
+    y, known, particles = stretches.y, stretches.scored, system.config.particles
+    factors = jnp.asarray(FACTORS)[:, None, None, None]
+
+    def for_level(level: Array) -> Array:
+        seen = forecast(with_noise(system, level, jnp.ones(())), stretches)
+        seen = seen.reshape(*y.shape, particles)
+        mean, spread = jnp.mean(seen, axis=-1), jnp.var(seen, axis=-1)
+        sensor = factors * system.model.emission.noise[None, None, :, None]
+        density = gaussian_log_density(y[None], mean[None], spread[None] + sensor)
+        total = jnp.sum(jnp.where(known[None], density, 0.0), axis=(1, 2, 3))
+        return total / jnp.sum(known)
+
+    return jax.lax.map(for_level, jnp.asarray(LEVELS))  # one after the other: less memory
+
+
+def with_noise(system: System, level: Array, factor: Array) -> System:
+    """The same system with Σx + level and factor · Σy."""
+    where = lambda s: (s.model.transition.raw_noise, s.model.emission.raw_noise)  # noqa: E731
+    process, output = (positive(raw) for raw in where(system))
+    return eqx.tree_at(where, system, (_raw(process + level), _raw(factor * output)))
+
+
+def _raw(value: Float[Array, " n"]) -> Float[Array, " n"]:
+    """The unconstrained parameter of a positive value."""
+    return value + jnp.log(-jnp.expm1(-value))
