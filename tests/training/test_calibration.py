@@ -83,6 +83,13 @@ def test_an_honest_model_keeps_its_noise():
     assert noise(found)[0] < 4.0 * WALK
 
 
+def test_noise_is_never_taken_away():
+    """A model that believes in far too much of it keeps all of it."""
+    found, told = calibrate(system(10.0 * WALK, 100.0 * SENSOR), stretches(record()))
+    assert (told.level, told.factor) == (0.0, 1.0)
+    np.testing.assert_allclose(noise(found), (10.0 * WALK, 100.0 * SENSOR), rtol=1e-9)
+
+
 def test_only_the_noise_changes():
     model = system(1e-6, SENSOR)
     found = with_noise(model, jnp.asarray(0.25), jnp.asarray(4.0))
