@@ -129,7 +129,7 @@ def test_a_model_that_diverges_everywhere_stays_as_it_is():
 def test_fit_calibrates_unless_told_not_to():
     """On a random walk with a forward pass that hardly conditions, it finds more noise."""
     data = record(rows=120)
-    small = {"inducing_points": 5, "particles": 6, "lag": 4, "output_variance": 0.01}
+    small = {"inducing_points": 5, "particles": 6, "lag": 4, "output_variance": 1e-4}
     model = gpssm.cbf_ssm(dim_x=2, **small)
     settings = {"steps": 3, "sequence_length": 20, "batch_size": 4, "quiet": True}
     plain, honest = (gpssm.fit(model, data, calibrate=on, **settings) for on in (False, True))
