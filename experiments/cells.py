@@ -99,6 +99,8 @@ def _fit_gpssm(
         progress=progress,
         **{name: getattr(training, name) for name in type(training).model_fields},
     )
+    if settings.calibration_folds:
+        runs = gpssm.recalibrate(runs, data, folds=settings.calibration_folds, quiet=True)
     predictors = [_open_loop(run, settings.forecast_particles) for run in runs]
     return Fitted(predictors, {"parameters": count_parameters(model, data)})
 

@@ -32,6 +32,7 @@ class CellSettings(Settings):
     seeds: int = Field(1, ge=1, description="runs, from the seeds 0, 1, …")
     seeds_at_once: int = Field(1, ge=1, description="of them trained in one program")
     forecast_particles: int | None = Field(None, ge=1, description="None: as in training")
+    calibration_folds: int = Field(0, ge=0, description="0: the noise stays as fit leaves it")
     model: gpssm.Model | None = None
     training: gpssm.Training | None = None
     gru: GruSettings | None = None
@@ -61,7 +62,8 @@ def cell_settings(config: dict[str, Any], data: Dataset, method: str) -> CellSet
         size = count_parameters(gpssm.method(_SIZE_OF, **model), data)
         windows = {name: training[name] for name in _WINDOWS if name in training}
         width = width_for(size, data.dim_u, data.dim_y)
-        tables.pop("forecast_particles", None)
+        for name in ("forecast_particles", "calibration_folds"):
+            tables.pop(name, None)
         return CellSettings(**tables, gru=GruSettings(**{"width": width, **windows, **gru}))
     return CellSettings()  # nothing random: one run
 

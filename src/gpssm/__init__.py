@@ -26,6 +26,7 @@ from .errors import ConfigError, DataError, GpssmError, ModelFileError, Training
 from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
 from .prediction import Forecast, Stability, stability
 from .prepare import prepare
+from .recalibrate import recalibrate
 from .run import Run, fit, fit_candidates, load
 from .training import Stage, Training
 
@@ -55,6 +56,7 @@ __all__ = [
     "pr_ssm",
     "prepare",
     "read",
+    "recalibrate",
     "simulate",
     "simulators",
     "stability",

@@ -53,19 +53,19 @@ def long_stretches(
 
 def calibrate(system: System, stretches: Stretches) -> tuple[System, Calibration]:
     """The system with the noise under which the stretches are most likely."""
-    found = np.asarray(_likelihoods(system, stretches))
-    found = np.where(np.isfinite(found), found, -np.inf)
-    i, j = np.unravel_index(np.argmax(found), found.shape)
-    before = found[0, 0]
-    if not np.isfinite(found[i, j]):  # nothing to choose from
-        return system, Calibration(0.0, 1.0, float(before), float(before))
-    level, factor = float(LEVELS[i]), float(FACTORS[j])
-    chosen = Calibration(level, factor, float(before), float(found[i, j]))
-    return with_noise(system, jnp.asarray(level), jnp.asarray(factor)), chosen
+    chosen = choose(np.asarray(likelihoods(system, stretches)))
+    return with_noise(system, jnp.asarray(chosen.level), jnp.asarray(chosen.factor)), chosen
+
+
+def choose(found: Float[np.ndarray, "levels factors"]) -> Calibration:
+    """The most likely of all choices; where none is finite the first, which changes nothing."""
+    known = np.where(np.isfinite(found), found, -np.inf)
+    i, j = np.unravel_index(np.argmax(known), known.shape)
+    return Calibration(float(LEVELS[i]), float(FACTORS[j]), float(known[0, 0]), float(known[i, j]))
 
 
 @eqx.filter_jit
-def _likelihoods(system: System, stretches: Stretches) -> Float[Array, "levels factors"]:
+def likelihoods(system: System, stretches: Stretches) -> Float[Array, "levels factors"]:
     """Per measurement, of a Gaussian with the moments of the particles and the sensor.
 
     The mixture itself would ask for a wider sensor the fewer particles there are.

@@ -1,0 +1,75 @@
+"""Honest noise by cross-validation: what forecasts of data that were held out ask for.
+
+The calibration at the end of `fit` sees only the data that it was trained on, which flatter a
+model that has over-fitted. Here the same fit is repeated on folds of the data, and the noise is
+widened until the stretches that were left out are most likely.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .data import Dataset
+from .prediction import blocked_folds
+from .run import Run, fit
+from .training import cut_stretches
+from .training.calibration import choose, likelihoods, with_noise
+from .training.progress import ProgressFactory
+
+
+@overload
+def recalibrate(
+    runs: Run,
+    data: Dataset,
+    *,
+    folds: int = 3,
+    quiet: bool = False,
+    progress: ProgressFactory | None = None,
+) -> Run: ...
+@overload
+def recalibrate(
+    runs: Sequence[Run],
+    data: Dataset,
+    *,
+    folds: int = 3,
+    quiet: bool = False,
+    progress: ProgressFactory | None = None,
+) -> list[Run]: ...
+def recalibrate(
+    runs: Run | Sequence[Run],
+    data: Dataset,
+    *,
+    folds: int = 3,
+    quiet: bool = False,
+    progress: ProgressFactory | None = None,
+) -> Run | list[Run]:
+    """The same runs with noise that suits forecasts of unseen data.
+
+    `data` is what they were trained on. The fit of the first run is repeated once per fold, on
+    the rest of the data; all runs get what the fold in the middle asks for. So it costs as much
+    as `folds` fits of one seed.
+    """
+    several = [runs] if isinstance(runs, Run) else list(runs)
+    first, shown = several[0], {"quiet": quiet, "progress": progress}
+    found = [_fold_likelihoods(first, part, shown) for part in blocked_folds(data, folds)]
+    chosen = choose(np.median(found, axis=0))
+    with jax.enable_x64(True):
+        noise = jnp.asarray(chosen.level), jnp.asarray(chosen.factor)
+        wider = [replace(run, system=with_noise(run.system, *noise)) for run in several]
+    return wider[0] if isinstance(runs, Run) else wider
+
+
+def _fold_likelihoods(run: Run, part: Dataset, shown: dict[str, Any]) -> np.ndarray:
+    """Of the stretch that is held out, for every choice of the noise."""
+    training = run.training
+    length = min(training.sequence_length, *(len(each) for each in part.train.experiments))
+    settings = {name: getattr(training, name) for name in type(training).model_fields}
+    settings |= {"sequence_length": length, "stride": min(training.stride, length)}
+    again = fit(run.model, part.train, seed=run.seed, **shown, **settings)
+    with jax.enable_x64(True):
+        stretches = cut_stretches(part.test, again.normalisation, again.training)
+        return np.asarray(likelihoods(again.system, stretches))

@@ -1,0 +1,74 @@
+"""Noise by cross-validation: what is repeated on the folds, and what comes of it."""
+
+import jax
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm import Dataset, recalibrate
+from gpssm.training.calibration import FACTORS, LEVELS
+
+MODEL = gpssm.cbf_ssm(dim_x=2, inducing_points=5, particles=6, lag=4, output_variance=1e-4)
+SETTINGS = {"steps": 3, "sequence_length": 20, "batch_size": 4, "calibrate": False, "quiet": True}
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    """A random walk with a leak: its forecasts must become wide."""
+    rng = np.random.default_rng(2)
+    u, y = rng.standard_normal(180), np.zeros(180)
+    for t in range(179):
+        y[t + 1] = 0.95 * y[t] + 0.2 * u[t] + 0.3 * rng.standard_normal()
+    return Dataset.from_arrays(y, u)
+
+
+@pytest.fixture(scope="module")
+def runs(data):
+    return gpssm.fit(MODEL, data, seeds=2, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def wider(runs, data):
+    return recalibrate(runs, data, folds=3, quiet=True)
+
+
+def noise(run) -> tuple[np.ndarray, np.ndarray]:
+    model = run.system.model
+    return np.asarray(model.transition.noise), np.asarray(model.emission.noise)
+
+
+def test_all_runs_get_the_same_more_noise(runs, wider):
+    for before, after in zip(runs, wider, strict=True):
+        added = noise(after)[0] - noise(before)[0]
+        assert np.abs(LEVELS - added[0]).min() < 1e-9
+        assert added[0] > 1e-4
+        np.testing.assert_allclose(added, added[0], rtol=1e-6)
+        factor = noise(after)[1] / noise(before)[1]
+        assert np.abs(FACTORS - factor).min() < 1e-6
+
+
+def test_nothing_else_changes(runs, wider):
+    for before, after in zip(runs, wider, strict=True):
+        assert (after.training, after.seed, after.model) == (before.training, before.seed, MODEL)
+        pairs = zip(jax.tree.leaves(before.system), jax.tree.leaves(after.system), strict=True)
+        assert sum(not np.array_equal(a, b) for a, b in pairs) <= 2
+
+
+def test_unseen_data_are_covered_better(runs, wider, data):
+    u, y = data[0].u, data[0].y
+    before, after = (run.predict(u, y[:16]).after(16).coverage(y[16:], 0.95)
+                     for run in (runs[0], wider[0]))  # fmt: skip
+    assert before < 0.8
+    assert before + 0.1 < after
+
+
+def test_one_run_gives_one_run_and_every_fold_trains_once(runs, wider, data):
+    titles = []
+
+    def progress(title, total):
+        titles.append((title, total))
+        return gpssm.training.silent(title, total)
+
+    alone = recalibrate(runs[0], data, folds=3, progress=progress)
+    assert titles == [("cbf-ssm-50", 3)] * 3
+    np.testing.assert_array_equal(noise(alone)[0], noise(wider[0])[0])
