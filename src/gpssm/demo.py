@@ -12,7 +12,7 @@ from rich.console import Console
 from .data import Dataset, load_dataset
 from .inference import cbf_ssm
 from .prediction import Forecast, constant_mean
-from .prepare import prepare
+from .startup import prepare
 from .report import plot_forecast, score, score_table
 from .run import Run, fit
 
