@@ -11,12 +11,12 @@ forecast = run.predict(u, y_warmup)
 A name is loaded when it is first used: `gpssm --help` need not wait for JAX.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib
+import typing
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from .data import (
         Dataset,
         DataWarning,
@@ -81,13 +81,13 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 _PACKAGES = ("data", "gp", "inference", "model", "prediction", "report", "training")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     """Load a public name, or a subpackage, when somebody asks for it."""
     if name in _PACKAGES:
-        return import_module(f".{name}", __name__)
+        return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value
 

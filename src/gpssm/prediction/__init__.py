@@ -3,8 +3,17 @@
 from gpssm.inference.rollout import predict
 
 from .baselines import arx, constant_mean
+from .calibration import Scored
 from .folds import blocked_folds
 from .forecast import Forecast
 from .linear import LinearModel
 
-__all__ = ["Forecast", "LinearModel", "arx", "blocked_folds", "constant_mean", "predict"]
+__all__ = [
+    "Forecast",
+    "LinearModel",
+    "Scored",
+    "arx",
+    "blocked_folds",
+    "constant_mean",
+    "predict",
+]
