@@ -37,6 +37,7 @@ def fit_command(
     file = {} if config_file is None else read_config(config_file)
     options["data"] |= as_data_options(arguments)
     config = make_config(file, options)
+    gpssm.prepare()  # before anything is computed, a simulated data set included
     data = load_data(config.data)
     out = out or Path("runs") / f"{data.name}-{config.method}"
     check_folder(out)
@@ -57,7 +58,6 @@ def fit_command(
 
 def train(config: RunConfig, data: Dataset, out: Path) -> None:
     """Fit all seeds into the folder, which is then enough to repeat the run."""
-    gpssm.prepare()
     model = config.build_model(data.dim_y)
     if not is_claimed(out):
         keep_inputs(out, config.replace(model=model.model_dump()), data)

@@ -121,7 +121,8 @@ def forecast_figure(
             trace["line"]["shape"] = "hv"  # an input is held until the next step
             data.append(trace)
         title = input_labels[0] if len(input_labels) == 1 else "inputs"
-        layout["yaxis"]["domain"] = [0.32, 1.0]
+        layout["yaxis"]["domain"] = [0.3, 1.0]
+        layout["xaxis"]["anchor"] = "y2"
         layout["yaxis2"] = {"title": {"text": title}, "domain": [0.0, 0.22], "anchor": "x"}
     return {"data": data, "layout": layout}
 
@@ -167,14 +168,13 @@ def training_figure(table: pd.DataFrame) -> tuple[Figure, int]:
             "title": {"text": title},
             "domain": [max(top - 0.82 * share, 0.0), top],
             "type": "log" if logarithmic else "linear",
-            "anchor": "free" if i else "x",
-            "position": 0,
+            "anchor": "x",
         }
         for name in (name for name in names if told(table, name)):
             x, y = _smoothed(table[name])
             color = _SERIES[len(data) % len(_SERIES)]
             data.append(line(x, y, name.replace("_", " "), color, yaxis=f"y{number}"))
-    layout["yaxis"]["anchor"] = "free"
+    layout["xaxis"]["anchor"] = f"y{len(shown)}" if len(shown) > 1 else "y"
     return {"data": data, "layout": layout}, 110 + 105 * len(shown)
 
 
@@ -255,8 +255,8 @@ def horizon_figure(
     trace = line(x, [each.coverage for each in profile], "coverage", "@purple", **covered)
     data.append({**trace, "mode": "lines+markers", "marker": {"size": 5}})
     layout = {
-        "xaxis": {"title": {"text": "steps after the warm-up"}},
-        "yaxis": {"title": {"text": label}, "domain": [0.42, 1.0], "rangemode": "tozero"},
+        "xaxis": {"title": {"text": "steps after the warm-up"}, "anchor": "y2"},
+        "yaxis": {"title": {"text": label}, "domain": [0.4, 1.0], "rangemode": "tozero"},
         "yaxis2": {
             "title": {"text": "covered"}, "domain": [0.0, 0.3], "tickformat": ".0%", "anchor": "x",
             "range": [0, 1.05],

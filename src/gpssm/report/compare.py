@@ -13,6 +13,7 @@ from gpssm.run import Run
 from . import charts, html
 from .charts import Chart, Variants
 from .evaluation import Evaluation
+from .summary import percent
 
 _COLORS = ("@blue", "@orange", "@green", "@purple", "@red", "@teal")
 
@@ -83,7 +84,7 @@ def _scores(compared: Sequence[Compared]) -> str:
     rows = []
     for each in compared:
         s, run = each.evaluation.scores, each.run
-        numbers = f"{s.rmse:.4g}", f"{s.log_likelihood:.3f}", f"{s.coverage:.1%}"
+        numbers = f"{s.rmse:.4g}", f"{s.log_likelihood:.3f}", percent(s.coverage, 1)
         about = run.model.name, str(run.system.model.dim_x), str(run.seed)
         rows.append((each.name, *about, *numbers))
     best = int(np.nanargmin([each.evaluation.scores.rmse for each in compared]))

@@ -89,18 +89,25 @@ def pooled(scored: Sequence[Scored]) -> Scores:
     """RMSE, log-likelihood per step and coverage over all stretches together."""
     known = np.array([np.sum(~np.isnan(each.y)) for each in scored], float)
     steps = np.array([np.sum((~np.isnan(each.y)).any(axis=1)) for each in scored], float)
-    rmse, likelihood, coverage = np.array([_scores(each) for each in scored]).T
+    rmse, likelihood = np.array([_scores(each) for each in scored]).T
     return Scores(
         float(np.sqrt(np.average(np.square(rmse), weights=known))),
         float(np.average(likelihood, weights=steps)),
-        float(np.average(coverage, weights=known)),
+        pooled_coverage(scored, _LEVEL),
     )
 
 
-def _scores(scored: Scored) -> tuple[float, float, float]:
+def pooled_coverage(scored: Sequence[Scored], level: float) -> float:
+    """Share of all measurements inside the central band of this level."""
+    known = [float(np.sum(~np.isnan(each.y))) for each in scored]
+    shares = [each.forecast.coverage(each.y, level) for each in scored]
+    return float(np.average(shares, weights=known))
+
+
+def _scores(scored: Scored) -> tuple[float, float]:
     forecast, y = scored
     with np.errstate(over="ignore"):  # an unstable baseline may be as wrong as it likes
-        return forecast.rmse(y), forecast.log_likelihood(y), forecast.coverage(y, _LEVEL)
+        return forecast.rmse(y), forecast.log_likelihood(y)
 
 
 def _output_rmse(scored: Sequence[Scored]) -> tuple[float, ...]:

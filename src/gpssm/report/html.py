@@ -92,10 +92,9 @@ def folded(title: str, text: str) -> str:
 
 
 def links(pairs: Iterable[tuple[str, str]]) -> str:
-    """The sections, one line."""
-    return (
-        f'<nav>{"".join(f"""<a href="#{key}">{escape(name)}</a>""" for key, name in pairs)}</nav>'
-    )
+    """The sections, side by side."""
+    words = " ".join(f'<a href="#{key}">{escape(name)}</a>' for key, name in pairs)
+    return f"<nav>{words}</nav>"
 
 
 def _choice(label: str, names: Sequence[str]) -> str:

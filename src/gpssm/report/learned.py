@@ -101,8 +101,9 @@ def make_axes(
 def noise_levels(run: Run, output_units: tuple[str, ...] = ()) -> list[tuple[str, float, float]]:
     """(state, standard deviation of Σx per step, of Σy), in units; a hidden state has no sensor."""
     axes = make_axes(run, output_units=output_units)
-    process = np.sqrt(np.asarray(run.system.model.transition.noise))
-    sensor = np.sqrt(np.asarray(run.system.model.emission.noise))
+    with jax.enable_x64(True):
+        process = np.sqrt(np.asarray(run.system.model.transition.noise))
+        sensor = np.sqrt(np.asarray(run.system.model.emission.noise))
     sensor = np.pad(sensor, (0, len(process) - len(sensor)), constant_values=np.nan)
     triples = zip(axes[: len(process)], process, sensor, strict=True)
     return [(axis.label, float(axis.std * p), float(axis.std * s)) for axis, p, s in triples]

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from itertools import product
 from typing import Any
 
+import jax
 import numpy as np
 
 from gpssm import __version__
@@ -25,9 +26,9 @@ from gpssm.run import Run
 
 from . import charts, html, summary
 from .charts import Chart, Variants
-from .evaluation import ARX, Evaluation, Stretch
+from .evaluation import ARX, Evaluation, Stretch, pooled_coverage
 from .learned import LearnedFunction, learned_function, make_axes, noise_levels
-from .summary import Finding
+from .summary import Finding, percent
 
 _LAGS = 25
 _FEEDBACK_LAGS = 5  # negative lags, where a controller would show
@@ -87,7 +88,7 @@ def _head(given: ReportInput) -> str:
     numbers = [
         (f"{scores.rmse:.3g}{unit}", "RMSE of the forecast"),
         (f"{linear:.3g}{unit}", "RMSE of a linear ARX"),
-        (f"{scores.coverage:.0%}", "covered by the 95 % band"),
+        (percent(scores.coverage), "covered by the 95 % band"),
         (f"{scores.log_likelihood:.3g}", "log-likelihood per step"),
         (f"{steps}", "test steps, open loop"),
     ]
@@ -114,6 +115,7 @@ def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding |
     found: list[Finding | None] = [
         summary.accuracy(evaluation, given.baselines, _unit(given.data)),
         summary.calibration(evaluation.scores.coverage, profiles[0]),
+        summary.middle(pooled_coverage(scored, 0.5)),
     ]
     for d, name in enumerate(names):
         found.append(summary.bias(pit_values(scored, d), name))
@@ -286,10 +288,7 @@ def _learned(given: ReportInput) -> LearnedFunction:
     visited = []
     for stretch in given.evaluation.stretches:
         seen = stretch.scored.y[: stretch.scored.forecast.warmup]
-        if given.data.dim_u:
-            states = given.run.states(stretch.u, seen, particles=20)
-        else:
-            states = given.run.states(None, seen, steps=len(stretch.scored.y), particles=20)
+        states = given.run.states(stretch.u, seen, particles=20)
         u = np.asarray(given.run.normalisation.u(stretch.u))
         visited.append(np.concatenate([states.mean(axis=0), u], axis=1))
     units = given.data.input_units, given.data.output_units
@@ -363,7 +362,8 @@ def _lengthscale_table(given: ReportInput) -> str:
     if not isinstance(kernel, Stationary):
         return ""
     axes = make_axes(given.run, given.data.input_units, given.data.output_units)
-    lengths = np.asarray(kernel.lengthscales)
+    with jax.enable_x64(True):
+        lengths = np.asarray(kernel.lengthscales)
     rows = [
         (axis.label, ", ".join(_number(axis.std * length) for length in column))
         for axis, column in zip(axes, lengths.T, strict=True)
@@ -378,7 +378,12 @@ def _score_table(given: ReportInput) -> str:
     rows |= given.baselines
     header = "model", f"RMSE{_unit(given.data)}", "log-likelihood per step", "95 % band covers"
     cells = [
-        (name, f"{e.scores.rmse:.4g}", f"{e.scores.log_likelihood:.3f}", f"{e.scores.coverage:.1%}")
+        (
+            name,
+            f"{e.scores.rmse:.4g}",
+            f"{e.scores.log_likelihood:.3f}",
+            percent(e.scores.coverage, 1),
+        )
         for name, e in rows.items()
     ]
     return html.table(header, cells, chosen=[0])

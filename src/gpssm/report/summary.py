@@ -14,9 +14,15 @@ from .evaluation import ARX, MEAN, Evaluation
 Verdict = Literal["good", "caution", "problem"]
 _EVEN = 0.02  # RMSEs closer than this share are called equal
 _NEAR, _FAR = 0.03, 0.10  # how far coverage may be off before words change
+_MIDDLE = 0.12
 _BIASED = 0.1  # distance of the mean PIT from one half
 _RISING = 0.02  # nats per step over the last tenth of the training
 _OUTSIDE = 0.01  # share of the test inputs
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as a reader writes it."""
+    return f"{100.0 * share:.{digits}f} %"
 
 
 class Finding(NamedTuple):
@@ -38,15 +44,19 @@ def accuracy(evaluation: Evaluation, baselines: Mapping[str, Evaluation], unit: 
         return Finding("caution", f"{words}: the linear model is more accurate here. Start there.")
     if rmse > arx * (1.0 - _EVEN):
         return Finding("caution", f"{words}: no more accurate than the linear model.")
-    return Finding("good", f"{words}: {1.0 - rmse / arx:.0%} below the linear model.")
+    return Finding("good", f"{words}: {percent(1.0 - rmse / arx)} below the linear model.")
 
 
 def calibration(coverage: float, profile: Sequence[HorizonBin]) -> Finding:
     """Whether the 95 % band covers 95 %, and from which step on it no longer does."""
-    words = f"The 95 % band covers {coverage:.0%} of the measurements"
+    words = f"The 95 % band covers {percent(coverage)} of the measurements"
     off = coverage - 0.95
     since = _departure(profile, np.sign(off))
     where = f" beyond step {since}" if since else ""
+    worst = min(profile, key=lambda each: each.coverage)
+    if abs(off) <= _NEAR and worst.coverage < 0.95 - 1.5 * _FAR:
+        span = f"{percent(worst.coverage)} in steps {worst.first} to {worst.last}"
+        return Finding("caution", f"{words}: right on average, but only {span}.")
     if abs(off) <= _NEAR:
         return Finding("good", f"{words}: the error bars can be taken at their word.")
     if off > 0:
@@ -56,6 +66,16 @@ def calibration(coverage: float, profile: Sequence[HorizonBin]) -> Finding:
     return Finding(
         "problem", f"{words}: over-confident{where}. Widen the band before you rely on it."
     )
+
+
+def middle(coverage: float) -> Finding | None:
+    """Whether the 50 % band is as wide as it should be: 95 % may be right and this one not."""
+    words = f"The 50 % band covers {percent(coverage)}"
+    if coverage > 0.5 + _MIDDLE:
+        return Finding("caution", f"{words}: errors are mostly smaller than the model expects.")
+    if coverage < 0.5 - _MIDDLE:
+        return Finding("caution", f"{words}: errors are mostly larger than the model expects.")
+    return None
 
 
 def _departure(profile: Sequence[HorizonBin], sign: float) -> int | None:
@@ -134,7 +154,9 @@ def extrapolation(data: Dataset) -> list[Finding]:
     for name, seen, new in zip(data.input_names, train.T, test.T, strict=True):
         outside = float(np.mean((new < seen.min()) | (new > seen.max())))
         if outside > _OUTSIDE:
-            words = f"{outside:.0%} of the test values of {name} lie outside the training range"
+            words = (
+                f"{percent(outside)} of the test values of {name} lie outside the training range"
+            )
             found.append(Finding("caution", f"{words}: there the model extrapolates."))
     return found
 
