@@ -60,7 +60,10 @@ class RunConfig(Settings):
 
     def build_model(self, dim_y: int) -> Model:
         """The model, with as many states as the outputs need where nothing else was said."""
-        return method(self.method, **{"dim_x": default_dim_x(dim_y), **self.model})
+        settings = {"dim_x": default_dim_x(dim_y), **self.model}
+        name = settings.pop("name", None)  # of the model in reports; that of the method is another
+        model = method(self.method, **settings)
+        return model if name is None else model.replace(name=name)
 
     def resolved(self, model: Model, training: Training) -> "RunConfig":
         """The same configuration with nothing left to defaults."""

@@ -35,7 +35,7 @@ def readable(command: Command) -> Command:
             with warnings.catch_warnings():
                 _show_warnings(debug)
                 command(*args, **options)
-        except (typer.Exit, SystemExit):
+        except (typer.Exit, typer.BadParameter, SystemExit):
             raise
         except KeyboardInterrupt:
             say("Stopped.")
