@@ -107,7 +107,10 @@ def test_the_mouse_reads_values_off_the_forecast(open_page):
 
 def test_the_legend_hides_a_line(open_page):
     page = open_page()
-    visible = "() => document.querySelector('[data-chart=forecast] .plot')._fullData.find(t => t.name === 'measured').visible"
+    visible = (
+        "() => document.querySelector('[data-chart=forecast] .plot')"
+        "._fullData.find(trace => trace.name === 'measured').visible"
+    )
     assert page.evaluate(visible) is True
     entry = page.locator("[data-chart=forecast] .legend .traces", has_text="measured")
     entry.locator(".legendtoggle").click()
