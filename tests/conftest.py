@@ -24,7 +24,11 @@ hypothesis.settings.register_profile("gpssm", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("gpssm")
 
 with install_import_hook("gpssm", "typechecker.check_types"):
-    import gpssm  # noqa: F401
+    import gpssm
+    import gpssm.report
+
+    for name in gpssm.__all__:  # a name is loaded when it is first used: here, while the hook is on
+        getattr(gpssm, name)
 
 
 _MAPPINGS = Path("/proc/self/maps")  # Linux only

@@ -7,28 +7,34 @@ model = gpssm.cbf_ssm(dim_x=4, k=50)
 run = gpssm.fit(model, data.train, steps=2000, seed=0)
 forecast = run.predict(u, y_warmup)
 ```
+
+A name is loaded when it is first used: `gpssm --help` need not wait for JAX.
 """
+
+import importlib
+import typing
 
 __version__ = "0.1.0"
 
-from .data import (
-    Dataset,
-    DataWarning,
-    Experiment,
-    Normalisation,
-    list_datasets,
-    load_dataset,
-    read,
-    simulate,
-    simulators,
-)
-from .errors import ConfigError, DataError, GpssmError, ModelFileError, TrainingError
-from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
-from .prediction import Forecast, Stability, stability
-from .prepare import prepare
-from .recalibrate import recalibrate
-from .run import Run, fit, fit_candidates, load
-from .training import Stage, Training
+if typing.TYPE_CHECKING:
+    from .data import (
+        Dataset,
+        DataWarning,
+        Experiment,
+        Normalisation,
+        list_datasets,
+        load_dataset,
+        read,
+        simulate,
+        simulators,
+    )
+    from .errors import ConfigError, DataError, GpssmError, ModelFileError, TrainingError
+    from .held_out import recalibrate
+    from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
+    from .prediction import Forecast, Stability, stability
+    from .run import Run, fit, fit_candidates, load
+    from .startup import prepare
+    from .training import Stage, Training
 
 __all__ = [
     "ConfigError",
@@ -62,3 +68,34 @@ __all__ = [
     "stability",
     "vcdt",
 ]
+
+_NAMES = {
+    "data": (
+        "Dataset DataWarning Experiment Normalisation list_datasets load_dataset read simulate "
+        "simulators"
+    ),
+    "errors": "ConfigError DataError GpssmError ModelFileError TrainingError",
+    "held_out": "recalibrate",
+    "inference": "Model cbf_ssm method pr_ssm vcdt",
+    "prediction": "Forecast Stability stability",
+    "run": "Run fit fit_candidates load",
+    "startup": "prepare",
+    "training": "Stage Training",
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+_PACKAGES = ("data", "gp", "inference", "model", "prediction", "report", "training")
+
+
+def __getattr__(name: str) -> typing.Any:
+    """Load a public name, or a subpackage, when somebody asks for it."""
+    if name in _PACKAGES:
+        return importlib.import_module(f".{name}", __name__)
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -1,37 +1,38 @@
-"""The main job end to end on built-in data: simulate, fit, forecast, score, draw.
+"""The main job end to end on built-in data: simulate, fit, forecast, score, draw, report.
 
 Two tanks stand above each other. A pump fills the upper one; only the level of the lower one is
 measured. The model must find the hidden level, and predict far ahead from the pump alone.
 """
 
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 from rich.console import Console
 
-from .data import Dataset, load_dataset
+from .data import load_dataset
 from .inference import cbf_ssm
-from .prediction import Forecast, constant_mean
-from .prepare import prepare
-from .report import plot_forecast, score, score_table
-from .run import Run, fit
+from .report import plot_forecast, score_table
+from .report.evaluation import Protocol, evaluate, evaluate_baselines
+from .report.page import ReportInput, report_page
+from .run import fit
+from .startup import prepare
 
-WARMUP = 16
-HORIZON = 500
+PROTOCOL = Protocol(warmup=16, horizon=500, particles=200)
 
 
-def main(out: str | Path = "demo") -> None:
-    """Runs the demo; `out` is the folder for the model and the figure."""
-    out, console = Path(out), Console()
+def main(out: str | Path = "demo", quiet: bool = False) -> dict[str, Any]:
+    """Runs the demo; `out` is the folder for the model, the figure and the report."""
+    out, console = Path(out), Console(quiet=quiet)
     data = load_dataset("two_tanks")
     console.print(str(data), highlight=False, markup=False)
     run = fit(cbf_ssm(dim_x=2, k=1), data.train, steps=800, learning_rate=0.02, seed=0)
-    forecast, y = forecast_test(run, data)
-    mean = constant_mean(np.concatenate([each.y for each in data.train]), len(y))
-    rows = {"CBF-SSM": score(forecast, y), "constant mean": score(mean, y)}
-    console.print(
-        score_table(f"{len(y)} s open loop after {WARMUP} s of measurements (level in cm)", rows)
-    )
+    evaluation = evaluate(run, data.test, PROTOCOL)
+    baselines = evaluate_baselines(data.train, data.test, PROTOCOL)
+    rows = {"CBF-SSM": evaluation.scores} | {name: e.scores for name, e in baselines.items()}
+    steps = PROTOCOL.horizon - PROTOCOL.warmup
+    title = f"{steps} s open loop after {PROTOCOL.warmup} s of measurements (level in cm)"
+    console.print(score_table(title, rows))
+    forecast, y = evaluation.stretches[0].scored
     figure = out / "forecast.png"
     plot_forecast(
         forecast,
@@ -41,15 +42,13 @@ def main(out: str | Path = "demo") -> None:
         units=data.output_units,
         sampling_time=data.sampling_time,
     )
-    model = run.save(out / "two_tanks.gpssm")
-    console.print(f"model   {model}\nfigure  {figure}", highlight=False)
-
-
-def forecast_test(run: Run, data: Dataset) -> tuple[Forecast, np.ndarray]:
-    """The forecast of the first stretch of the test part, and what was measured there."""
-    test = data.test[0]
-    forecast = run.predict(test.u[:HORIZON], test.y[:WARMUP], particles=200)
-    return forecast, test.y[:HORIZON]
+    model, page = run.save(out / "two_tanks.gpssm"), out / "report.html"
+    given = ReportInput("gpssm demo: two tanks", run, data, evaluation, baselines)
+    page.write_text(report_page(given), encoding="utf-8")
+    lines = f"model   {model}\nfigure  {figure}\nreport  {page}"
+    console.print(lines, highlight=False, markup=False)
+    scores = {name: each._asdict() for name, each in rows.items()}
+    return {"model": model, "figure": figure, "report": page, "scores": scores}
 
 
 if __name__ == "__main__":

@@ -71,27 +71,58 @@ class Run:
         loop. `conditioned` ends the conditioning earlier than the warm-up: the backward pass
         still sees all of it. A system without inputs takes `u=None` and the number of `steps`.
         """
-        y = _columns("y_warmup", y_warmup, self.system.model.dim_y)
-        if np.isinf(y).any():
-            row = int(np.argwhere(np.isinf(y))[0, 0])
-            wanted = "finite values, or NaN for a missing one"
-            raise DataError(expected("y_warmup", f"{y[row]} at row {row}", wanted))
-        if particles is not None and particles < 1:
-            raise DataError(expected("particles", particles, "at least 1, or None"))
+        y = self._measured("y_warmup", y_warmup)
         u = self._inputs(u, steps)
         conditioned = len(y) if conditioned is None else conditioned
         self._check_warmup(len(u), len(y), conditioned)
-        with jax.enable_x64(True):
-            x = self._rollout(u, y, conditioned, particles or self.model.particles, seed)
-            noise = np.sqrt(np.asarray(self.system.model.emission.noise))
-        outputs = np.moveaxis(x[:, : y.shape[1]].astype(np.float64), -1, 0)
-        return Forecast(
-            np.asarray(self.normalisation.y_mean_back(outputs)),
-            np.asarray(self.normalisation.y_std_back(noise)),
-            seed,
-            len(y),
-            self.output_names,
-        )
+        x = self._rollout(u[None], y[None], conditioned, self._particles(particles), seed)
+        return self._forecast(x[:, :, 0], seed, len(y))
+
+    def predict_one_step(
+        self,
+        u: Float[np.ndarray, "time *inputs"],
+        y: Float[np.ndarray, "time *outputs"],
+        *,
+        warmup: int = 16,
+        particles: int | None = None,
+        seed: int = 0,
+    ) -> Forecast:
+        """Forecast every output from the `warmup` steps before it; the first ones have none.
+
+        Its errors are the residuals that identification people look at: white, if all that the
+        past tells of the next measurement was used.
+        """
+        y = self._measured("y", y)
+        u = self._inputs(u, None)
+        if not self.model.shortest_warmup <= warmup < min(len(u), len(y)) or len(u) != len(y):
+            wanted = f"from {self.model.shortest_warmup} to fewer than the rows of u and y"
+            given = f"{warmup} steps with {len(u)} rows of u and {len(y)} of y"
+            raise DataError(expected("warmup", given, wanted))
+        starts = np.arange(len(y) - warmup)[:, None]
+        u, seen = u[starts + np.arange(warmup + 1)], y[starts + np.arange(warmup)]
+        x = self._rollout(u, seen, warmup, self._particles(particles), seed)
+        return self._forecast(np.swapaxes(x[-1], 0, 1), seed, 0)
+
+    def states(
+        self,
+        u: Float[np.ndarray, "time *inputs"] | None,
+        y_warmup: Float[np.ndarray, "warmup *outputs"],
+        *,
+        steps: int | None = None,
+        particles: int | None = None,
+        seed: int = 0,
+    ) -> Float[np.ndarray, "particles time states"]:
+        """The states behind a forecast, in normalised units; the outputs come first."""
+        y, u = self._measured("y_warmup", y_warmup), self._inputs(u, steps)
+        self._check_warmup(len(u), len(y), len(y))
+        x = self._rollout(u[None], y[None], len(y), self._particles(particles), seed)
+        return np.moveaxis(x[:, :, 0], -1, 0).astype(np.float64)
+
+    def plot(self, *, path: str | Path | None = None, title: str = "") -> Any:
+        """A static figure of how training went: the terms of the ELBO over the steps."""
+        from .report import plot_history  # here: a program that never plots need not load it
+
+        return plot_history(self.history, path=path, title=title or self.model.name)
 
     def save(self, path: str | Path) -> Path:
         """Write the run to one file: safetensors and JSON, nothing that can run code."""
@@ -99,17 +130,53 @@ class Run:
         return modelfile.save(path, modelfile.Content(*content))
 
     def _rollout(
-        self, u: np.ndarray, y: np.ndarray, conditioned: int, particles: int, seed: int
-    ) -> np.ndarray:
-        dtype = self.training.dtype
+        self,
+        u: Float[np.ndarray, "batch time inputs"],
+        y: Float[np.ndarray, "batch warmup outputs"],
+        conditioned: int,
+        particles: int,
+        seed: int,
+    ) -> Float[np.ndarray, "time states batch particles"]:
+        """The particles of all states, normalised."""
+        dtype, mask = self.training.dtype, ~np.isnan(y)
         config = self.model.replace(particles=particles)
         system = System(self.system.model, self.system.posterior, config)
-        mask = ~np.isnan(y)
-        normal_u = jnp.asarray(self.normalisation.u(u), dtype)[None]
-        normal_y = jnp.asarray(np.where(mask, self.normalisation.y(y), 0.0), dtype)[None]
-        warmup = from_batch_first(normal_u[:, : len(y)], normal_y, jnp.asarray(mask)[None])
-        inputs = jnp.transpose(normal_u, (1, 2, 0))
-        return np.asarray(predict(jax.random.key(seed), system, inputs, warmup, conditioned))
+        with jax.enable_x64(True):
+            normal_u = jnp.asarray(self.normalisation.u(u), dtype)
+            normal_y = jnp.asarray(np.where(mask, self.normalisation.y(y), 0.0), dtype)
+            warmup = from_batch_first(normal_u[:, : y.shape[1]], normal_y, jnp.asarray(mask))
+            inputs = jnp.transpose(normal_u, (1, 2, 0))
+            x = np.asarray(predict(jax.random.key(seed), system, inputs, warmup, conditioned))
+        return x.reshape(*x.shape[:2], len(u), particles)
+
+    def _forecast(
+        self, x: Float[np.ndarray, "time states particles"], seed: int, warmup: int
+    ) -> Forecast:
+        """The outputs among the states, in the units of the data."""
+        with jax.enable_x64(True):
+            noise = np.sqrt(np.asarray(self.system.model.emission.noise))
+        outputs = np.moveaxis(x[:, : len(noise)].astype(np.float64), -1, 0)
+        return Forecast(
+            np.asarray(self.normalisation.y_mean_back(outputs)),
+            np.asarray(self.normalisation.y_std_back(noise)),
+            seed,
+            warmup,
+            self.output_names,
+        )
+
+    def _measured(self, field: str, y: Any) -> np.ndarray:
+        """Outputs as a matrix; NaN marks a missing value."""
+        y = _columns(field, y, self.system.model.dim_y)
+        if np.isinf(y).any():
+            row = int(np.argwhere(np.isinf(y))[0, 0])
+            wanted = "finite values, or NaN for a missing one"
+            raise DataError(expected(field, f"{y[row]} at row {row}", wanted))
+        return y
+
+    def _particles(self, given: int | None) -> int:
+        if given is not None and given < 1:
+            raise DataError(expected("particles", given, "at least 1, or None"))
+        return given or self.model.particles
 
     def _inputs(self, u: Any, steps: int | None) -> np.ndarray:
         dim_u = len(self.normalisation.u_mean)

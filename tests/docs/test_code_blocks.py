@@ -3,12 +3,16 @@
 import functools
 import importlib.util
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import gpssm
+from gpssm.cli import app
+from gpssm.cli.configuration import RunConfig, read_config
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -43,6 +47,16 @@ def brief_fits(monkeypatch):
         return real(small, *data, **{**settings, **changes})
 
     monkeypatch.setattr(gpssm, "fit", brief)
+    monkeypatch.setattr(gpssm, "prepare", lambda: None)  # this process runs other tests too
+
+
+def typed(body):
+    """What `gpssm …` prints when each line is typed."""
+    lines = body.replace("\\\n", " ").splitlines()
+    results = [CliRunner().invoke(app, shlex.split(line)[1:]) for line in lines]
+    assert all(line.startswith("gpssm ") for line in lines), body
+    assert [each.exit_code for each in results] == [0] * len(lines), results[-1].output
+    return "".join(each.stdout for each in results)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -51,12 +65,18 @@ def test_code_blocks_run_and_print_what_the_page_says(
 ):
     """One page after the other, its blocks in order and in one namespace."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     namespace, printed = {"__name__": "__main__"}, None
     for kind, line, body in blocks(path):
         if kind == "python":
             capsys.readouterr()
             exec(compiled(path, line, body), namespace)
             printed = capsys.readouterr().out
+        elif kind == "bash run":
+            printed = typed(body)
+        elif kind.startswith("toml "):
+            Path(kind.split()[1]).write_text(body, encoding="utf-8")
+            RunConfig(**read_config(Path(kind.split()[1])))
         elif kind == "python no-run":
             compiled(path, line, body)
         elif kind == "text output":
@@ -67,22 +87,36 @@ def test_code_blocks_run_and_print_what_the_page_says(
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_every_fence_is_of_a_known_kind(path):
     """A misspelt mark would silently leave a block unchecked."""
-    known = {"python", "python no-run", "text", "text output", "bash"}
-    assert {kind for kind, _, _ in blocks(path)} <= known
+    known = {"python", "python no-run", "text", "text output", "bash", "bash run"}
+    kinds = {kind for kind, _, _ in blocks(path)}
+    assert {kind for kind in kinds if not re.fullmatch(r"toml [\w-]+\.toml", kind)} <= known
     assert path.read_text(encoding="utf-8").count("```") % 2 == 0
 
 
 def test_the_navigation_lists_every_page():
     lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    listed = re.findall(r"^\s+- [\w ]+: ([\w/-]+\.md)$", lines, re.MULTILINE)
+    listed = re.findall(r"^\s+- [\w ']+: ([\w/-]+\.md)$", lines, re.MULTILINE)
     assert sorted(listed) == sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
+
+
+def script(name):
+    """A script beside the pages, as a module."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_of_the_command_line_is_that_of_the_commands():
+    module = script("cli_reference")
+    page = module.PAGE.read_text(encoding="utf-8")
+    assert page == module.updated(page), "run: python docs/cli_reference.py"
+    assert "### gpssm data check" in page
 
 
 def test_the_tables_of_settings_are_those_of_the_code():
     """Every setting is in a table, and what its description leaves open is explained below it."""
-    spec = importlib.util.spec_from_file_location("settings_tables", DOCS / "settings_tables.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script("settings_tables")
     page = module.PAGE.read_text(encoding="utf-8")
     assert page == module.updated(page), "run: python docs/settings_tables.py"
     for settings in module.TABLES.values():

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from trainee import fingerprint, fit
 
+import gpssm
 from gpssm import load
 from gpssm.errors import ConfigError, GpssmWarning
 from gpssm.training import History
@@ -31,6 +32,15 @@ def test_a_finished_run_is_not_trained_again(whole, tmp_path, monkeypatch):
     run_dir = copy(whole, tmp_path)
     monkeypatch.setattr("gpssm.training.loop.run_chunk", None)  # calling it would fail
     assert fingerprint(fit(run_dir, STEPS)) == whole[0]
+
+
+def test_a_model_without_hidden_states_is_saved_too(tmp_path, monkeypatch):
+    """It has parameters of size zero, which Orbax refuses to write."""
+    tiny = {"dim_x": 1, "inducing_points": 3, "particles": 2, "recognition": "output"}
+    data = {"y": np.sin(np.arange(20.0)), "run_dir": tmp_path / "run", "quiet": True}
+    first = gpssm.fit(gpssm.pr_ssm(**tiny), **data, steps=3)
+    monkeypatch.setattr("gpssm.training.loop.run_chunk", None)  # calling it would fail
+    assert fingerprint(gpssm.fit(gpssm.pr_ssm(**tiny), **data, steps=3)) == fingerprint(first)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "emptied", "removed"])

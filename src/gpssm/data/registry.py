@@ -65,6 +65,9 @@ def list_datasets() -> "DatasetList":
     return DatasetList((*BENCHMARKS, *SIMULATED))
 
 
+_TITLES = ("name", "size", "inputs", "outputs", "rows", "source", "licence", "on disk")
+
+
 @dataclass(frozen=True, repr=False)
 class DatasetList(Sequence[str]):
     """Names of data sets that print as a table."""
@@ -85,7 +88,7 @@ class DatasetList(Sequence[str]):
 
     def __str__(self) -> str:
         table = Table(box=None, pad_edge=False)
-        for title in ("name", "size", "inputs", "outputs", "rows", "source", "licence", "on disk"):
+        for title in _TITLES:
             right = title in ("size", "inputs", "outputs", "rows")
             table.add_column(title, justify="right" if right else "left", no_wrap=True)
         for name in self.names:
@@ -93,6 +96,11 @@ class DatasetList(Sequence[str]):
         text = StringIO()
         Console(file=text, width=200).print(table)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def describe_dataset(name: str) -> dict[str, str]:
+    """The row of a data set in the table, by the titles of its columns."""
+    return dict(zip(_TITLES, _row(name), strict=True))
 
 
 def _row(name: str) -> list[str]:

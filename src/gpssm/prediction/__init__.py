@@ -3,14 +3,16 @@
 from gpssm.inference.rollout import predict
 
 from .baselines import arx, constant_mean
+from .calibration import Scored
 from .folds import blocked_folds
 from .forecast import Forecast
 from .linear import LinearModel
-from .stability import Stability, Suggestion, stability
+from .meansquare import Stability, Suggestion, stability
 
 __all__ = [
     "Forecast",
     "LinearModel",
+    "Scored",
     "Stability",
     "Suggestion",
     "arx",

@@ -6,6 +6,8 @@ over the particles, and the sensor adds its noise.
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -82,6 +84,23 @@ class Forecast:
             max(self.warmup - steps, 0),
             self.output_names,
             self.first_step + steps,
+        )
+
+    def plot(
+        self,
+        y: Float[np.ndarray, "time *outputs"] | None = None,
+        *,
+        path: str | Path | None = None,
+        title: str = "",
+        units: tuple[str, ...] = (),
+        sampling_time: float | None = None,
+    ) -> Any:
+        """A static figure: the forecast with its bands and, where it is known, what came true."""
+        from gpssm.report import plot_forecast  # here: a program that never plots need not load it
+
+        y = None if y is None else self._as_outputs(y)
+        return plot_forecast(
+            self, y, path=path, title=title, units=units, sampling_time=sampling_time
         )
 
     # ------------------------------------------------------------------ scores

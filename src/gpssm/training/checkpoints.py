@@ -115,9 +115,16 @@ def _differences(old: Any, new: Any, path: str = "") -> Any:
 
 
 def _as_dict(saved: Saved) -> dict[str, dict[str, np.ndarray]]:
-    """Plain dictionaries of arrays, which need no classes to be read."""
+    """Plain dictionaries of arrays, which need no classes to be read.
+
+    An empty array is left out, since Orbax refuses it: a model without hidden states has some.
+    """
     return {
-        name: {f"{i:03d}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(part))}
+        name: {
+            f"{i:03d}": np.asarray(leaf)
+            for i, leaf in enumerate(jax.tree.leaves(part))
+            if np.size(leaf)
+        }
         for name, part in zip(Saved._fields, saved, strict=True)
     }
 
@@ -133,7 +140,12 @@ def _from_dict(content: dict[str, dict[str, Any]], like: Saved) -> Saved:
 
 
 def _part(content: dict[str, Any], like: Any) -> Any:
-    leaves = [np.asarray(content[key]) for key in sorted(content)]
+    """In the structure of `like`, from which come the empty arrays that were not written."""
+    names = {f"{i:03d}": leaf for i, leaf in enumerate(jax.tree.leaves(like))}
+    written = {name for name, leaf in names.items() if np.size(leaf)}
+    if not written <= content.keys() <= names.keys():
+        raise ValueError("its arrays are not those of this model")
+    leaves = [np.asarray(content.get(name, leaf)) for name, leaf in names.items()]
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 

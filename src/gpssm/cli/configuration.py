@@ -1,0 +1,143 @@
+"""All that makes a run: from a TOML file, overridden by the command line, saved with the run."""
+
+import tomllib
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args
+
+from pydantic import Field
+
+from gpssm import __version__
+from gpssm.errors import ConfigError, expected
+from gpssm.inference import Model, method
+from gpssm.inference.presets import METHODS
+from gpssm.settings import Settings
+from gpssm.training import Stage, Training
+
+from .toml import to_toml
+
+NONE = "none"  # what a file says for None, since TOML has no word for it
+
+
+class DataConfig(Settings):
+    """Which files or which data set, and which of their columns."""
+
+    files: tuple[str, ...] = Field((), description="one per experiment")
+    name: str | None = Field(None, description="a registered data set, in place of files")
+    inputs: tuple[str, ...] = Field((), description="columns that drive the system")
+    outputs: tuple[str, ...] = Field((), description="columns that were measured")
+    time: str | None = Field(None, description="column of seconds or dates")
+    experiment: str | None = Field(None, description="column that tells experiments apart")
+    sampling_time: float | None = Field(None, gt=0, description="seconds, without a time column")
+    units: dict[str, str] = Field({}, description="of columns, for labels")
+    test_fraction: float | None = Field(
+        None, gt=0, lt=1, description="last part of every experiment; 0.3 for files"
+    )
+
+
+class ForecastConfig(Settings):
+    """How the test part is forecast."""
+
+    warmup: int = Field(16, ge=1, description="outputs that a forecast sees")
+    horizon: int = Field(5000, ge=2, description="steps, warm-up included, at most")
+    particles: int = Field(200, ge=1, description="possible futures per forecast")
+
+
+class RunConfig(Settings):
+    """Everything that `gpssm fit` needs to know."""
+
+    version: str = Field(__version__, description="of the gpssm that wrote the file")
+    method: str = Field("cbf-ssm-50", description="one of the presets")
+    seed: int = Field(0, ge=0, description="of the first run")
+    seeds: int = Field(1, ge=1, description="how many runs, in one program")
+    validation: float | None = Field(
+        None, gt=0, lt=1, description="part of the training data that picks the best step"
+    )
+    data: DataConfig = Field(DataConfig(), description="which data")
+    forecast: ForecastConfig = Field(ForecastConfig(), description="how the test is forecast")
+    model: dict[str, Any] = Field({}, description="settings of gpssm.Model")
+    training: dict[str, Any] = Field({}, description="settings of gpssm.Training")
+
+    def build_model(self, dim_y: int) -> Model:
+        """The model, with as many states as the outputs need where nothing else was said."""
+        settings = {"dim_x": default_dim_x(dim_y), **self.model}
+        name = settings.pop("name", None)  # of the model in reports; that of the method is another
+        model = method(self.method, **settings)
+        return model if name is None else model.replace(name=name)
+
+    def resolved(self, model: Model, training: Training) -> "RunConfig":
+        """The same configuration with nothing left to defaults."""
+        return self.replace(model=model.model_dump(), training=training.model_dump())
+
+    def to_toml(self) -> str:
+        """As a file from which `gpssm fit --config` repeats the run."""
+        content = self.model_dump()
+        content["data"] = {key: value for key, value in content["data"].items() if value}
+        for section, kind in (("model", Model), ("training", Training)):
+            given = content[section].items()
+            content[section] = {key: _spelled(kind, key, value) for key, value in given}
+        return to_toml(content)
+
+
+def default_dim_x(dim_y: int) -> int:
+    """Four states as in the paper's benchmarks, and at least one that is hidden."""
+    return max(Model.model_fields["dim_x"].default, dim_y + 1)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The sections of a TOML file, with its data files relative to where it lies."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        remedy = "Check the path."
+        raise ConfigError(
+            expected("--config", f"{path}, which is no file", "one", remedy)
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        wanted = "a TOML file"
+        raise ConfigError(expected("--config", f"{path} ({error})", wanted)) from None
+    for section, kind in (("model", Model), ("training", Training)):
+        given = _section(content, section, path)
+        content[section] = {key: _unspelled(kind, key, value) for key, value in given.items()}
+    data = _section(content, "data", path)
+    if isinstance(data.get("files"), list) and all(isinstance(f, str) for f in data["files"]):
+        data["files"] = [str(path.parent / file) for file in data["files"]]
+    return content
+
+
+def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
+    """Options of the command line over those of the file; None is an option that was not given."""
+    given = {key: value for key, value in options.items() if value is not None}
+    sections = ("data", "model", "training")
+    merged = {**file, **{key: value for key, value in given.items() if key not in sections}}
+    for section in sections:
+        changes = {k: v for k, v in given.get(section, {}).items() if v is not None}
+        merged[section] = {**file.get(section, {}), **changes}
+    config = RunConfig(**merged)
+    if config.method not in METHODS:
+        raise ConfigError(expected("method", repr(config.method), f"one of {', '.join(METHODS)}"))
+    return config
+
+
+def _section(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+    section = content.get(name, {})
+    if not isinstance(section, dict):
+        wanted = f"a section [{name}]"
+        raise ConfigError(expected(f"{path}, {name}", repr(section), wanted))
+    return section
+
+
+def _spelled(kind: type[Settings], key: str, value: Any) -> Any:
+    """None as a word where it means something else than the default."""
+    if key == "stages":
+        return [{name: each for name, each in stage.items() if each is not None} for stage in value]
+    differs = value is None and kind.model_fields[key].default is not None
+    return NONE if differs else value
+
+
+def _unspelled(kind: type[Settings], key: str, value: Any) -> Any:
+    field = kind.model_fields.get(key)
+    optional = field is not None and NoneType in get_args(field.annotation)
+    if key == "stages" and isinstance(value, list):
+        return [Stage(**each) if isinstance(each, dict) else each for each in value]
+    return None if optional and value == NONE else value

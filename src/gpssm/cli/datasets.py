@@ -1,0 +1,111 @@
+"""`gpssm data list`, `fetch` and `check`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpssm.data import Dataset, list_datasets, load_dataset
+from gpssm.data.files import read_table
+from gpssm.data.registry import describe_dataset
+from gpssm.errors import DataError, expected
+
+from .configuration import DataConfig
+from .sources import as_data_options, read_files
+from .talk import show, show_json
+
+_SHORT = 100  # rows below which a record is called short
+
+
+def list_command(as_json: bool) -> None:
+    """The table of all names."""
+    names = list_datasets()
+    if as_json:
+        show_json({"datasets": [describe_dataset(name) for name in names]})
+    else:
+        show(str(names))
+
+
+def fetch_command(names: Sequence[str], as_json: bool) -> None:
+    """Load each one, which finds or downloads and checks its files."""
+    found = {name: load_dataset(name) for name in names}
+    if as_json:
+        show_json({name: summary(data) for name, data in found.items()})
+    else:
+        for data in found.values():
+            show(str(data))
+
+
+def check_command(arguments: Sequence[str], columns: dict[str, Any], as_json: bool) -> None:
+    """What is in the data; every problem is an error that names the file, column and row."""
+    options = as_data_options(arguments)
+    if options.get("name"):
+        return fetch_command(list(arguments), as_json)
+    if not columns["outputs"]:
+        return _columns_command(arguments, as_json)
+    data = read_files(DataConfig(**columns), arguments)
+    if as_json:
+        return show_json(summary(data) | {"remarks": remarks(data)})
+    show(str(data))
+    for line in remarks(data) or ["nothing is wrong with it"]:
+        show(f"  remark     {line}")
+    return None
+
+
+def summary(data: Dataset) -> dict[str, Any]:
+    """A data set in plain values."""
+    return {
+        "name": data.name,
+        "rows": data.num_rows,
+        "experiments": [{"name": e.name, "part": e.part, "rows": len(e)} for e in data],
+        "inputs": list(data.input_names),
+        "outputs": list(data.output_names),
+        "sampling_time": data.sampling_time,
+        "missing": float(np.mean(np.concatenate([~each.mask for each in data]))),
+    }
+
+
+def remarks(data: Dataset) -> list[str]:
+    """What a person should know before fitting."""
+    u, y = (np.concatenate([getattr(each, kind) for each in data]) for kind in "uy")
+    found = [f"{name} never changes: leave it out" for name in _still(data.input_names, u)]
+    found += [f"{name} never changes" for name in _still(data.output_names, y)]
+    longest = max(_longest_gap(each.mask[:, d]) for each in data for d in range(data.dim_y))
+    if longest:
+        found.append(f"the longest gap of an output is {longest} rows")
+    if data.num_rows < _SHORT:
+        found.append(f"{data.num_rows} rows are few: expect wide error bars")
+    if data.sampling_time is None:
+        found.append("no time column: times are counted in steps (--time names one)")
+    if not data.dim_u:
+        found.append("no inputs: the system is taken for one that runs by itself")
+    return found
+
+
+def _still(names: Sequence[str], values: np.ndarray) -> list[str]:
+    return [
+        name
+        for name, column in zip(names, values.T, strict=True)
+        if np.nanmax(column) == np.nanmin(column)
+    ]
+
+
+def _longest_gap(known: np.ndarray) -> int:
+    """The longest run of False."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], known, [True]]).astype(int)))
+    return int(np.max(edges[1::2] - edges[::2], initial=0))
+
+
+def _columns_command(arguments: Sequence[str], as_json: bool) -> None:
+    """The columns of files, for somebody who has yet to choose some."""
+    tables = [read_table(path) for path in arguments]
+    found = {table.source: {n: len(c) for n, c in table.columns.items()} for table in tables}
+    if as_json:
+        show_json({"columns": found})
+        return
+    for source, columns in found.items():
+        if not columns:
+            raise DataError(expected(source, "no column of numbers", "at least one"))
+        names = ", ".join(columns)
+        show(f"{source}: {max(columns.values())} rows, columns {names}")
+    show("Choose with --inputs and --outputs, then check again.")

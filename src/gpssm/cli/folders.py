@@ -1,0 +1,123 @@
+"""The folder of a run: models, configuration, data, scores and report, each written whole."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpssm.data import Dataset
+from gpssm.data.archive import load_saved_dataset, save_dataset
+from gpssm.errors import ConfigError, ModelFileError, expected
+from gpssm.report.evaluation import Protocol
+from gpssm.run import Run, load
+
+from .configuration import RunConfig, read_config
+
+CONFIG, DATA, SCORES, REPORT = "config.toml", "data.npz", "scores.json", "report.html"
+_CLAIMED = "run.json"  # written by fit; whoever has it is a run
+_RECENT = 0.1  # share of the steps over which two seeds are compared
+
+
+@dataclass(frozen=True, eq=False)
+class RunFolder:
+    """A finished run: its seeds, and what they were trained and tested on."""
+
+    path: Path
+    config: RunConfig
+    data: Dataset
+    runs: tuple[Run, ...]
+
+    @property
+    def name(self) -> str:
+        """How tables call the run."""
+        return self.path.resolve().name
+
+    @property
+    def protocol(self) -> Protocol:
+        """How its test part is forecast."""
+        return Protocol(**self.config.forecast.model_dump())
+
+    def choose(self, seed: int | None = None) -> Run:
+        """One seed by its number; else the one whose training ended with the best ELBO."""
+        if seed is None:
+            return best_run(self.runs)
+        for run in self.runs:
+            if run.seed == seed:
+                return run
+        wanted = f"one of {[run.seed for run in self.runs]}, those of {self.path}"
+        raise ConfigError(expected("--seed", seed, wanted))
+
+
+def best_run(runs: tuple[Run, ...]) -> Run:
+    """The run with the best ELBO at the end of training: the test part has no say in it."""
+
+    def final_elbo(run: Run) -> float:
+        elbo = run.history.table["elbo"].to_numpy(float)
+        last = elbo[-max(int(_RECENT * len(elbo)), 1) :]
+        return float(np.nanmean(last)) if np.isfinite(last).any() else -np.inf
+
+    return max(runs, key=final_elbo)
+
+
+def check_folder(path: Path) -> None:
+    """A new folder, an empty one, or that of a run: nothing else is written to."""
+    if path.exists() and not path.is_dir():
+        raise ConfigError(expected("--out", f"{path}, which is a file", "a folder"))
+    if path.is_dir() and any(path.iterdir()) and not (path / _CLAIMED).is_file():
+        remedy = "Choose another name: nothing in it is touched."
+        given = f"{path}, which holds other files"
+        raise ConfigError(expected("--out", given, "a new folder or that of a run", remedy))
+
+
+def is_claimed(path: Path) -> bool:
+    """Whether a run has been started there."""
+    return (path / _CLAIMED).is_file()
+
+
+def keep_inputs(path: Path, config: RunConfig, data: Dataset) -> None:
+    """Save the configuration and the data, so that the folder is enough for all that follows."""
+    path.mkdir(parents=True, exist_ok=True)
+    write_whole(path / CONFIG, config.to_toml())
+    save_dataset(path / DATA, data)
+
+
+def keep_scores(path: Path, scores: dict[str, Any]) -> None:
+    """Save the scores of all models; a number that is not finite becomes its name."""
+    write_whole(path / SCORES, json.dumps(scores, indent=2))
+
+
+def open_folder(path: Path) -> RunFolder:
+    """What `gpssm fit` left there."""
+    if not path.is_dir() or not (path / CONFIG).is_file():
+        given = f"{path}, which is no folder" if not path.is_dir() else f"{path} without {CONFIG}"
+        remedy = "Give the folder that `gpssm fit` has printed, such as runs/NAME."
+        raise ConfigError(expected("RUN", given, "the folder of a run", remedy))
+    models = sorted(path.glob("seed-*.gpssm"), key=_number)
+    if not models:
+        remedy = "Run the same `gpssm fit` again: it goes on where it was stopped."
+        raise ModelFileError(expected("RUN", f"{path} without a model", "a finished run", remedy))
+    config = RunConfig(**read_config(path / CONFIG))
+    return RunFolder(
+        path, config, load_saved_dataset(path / DATA), tuple(load(each) for each in models)
+    )
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Under another name first: a stop in between leaves the old file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _number(path: Path) -> int:
+    found = re.search(r"seed-(\d+)", path.name)
+    return int(found[1]) if found else 0

@@ -1,0 +1,90 @@
+"""`gpssm predict` and `gpssm evaluate`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import gpssm
+from gpssm.data import Dataset, Experiment
+from gpssm.prediction import Forecast
+from gpssm.report.evaluation import evaluate, evaluate_baselines
+from gpssm.report.tables import score_table
+
+from .fitting import evaluate_folder, scores_of, table_title
+from .folders import open_folder, write_whole
+from .sources import load_more
+from .talk import may_write, show, show_json
+
+QUANTILES = (0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975)
+
+
+def predict_command(
+    run_path: Path,
+    arguments: Sequence[str],
+    out: Path,
+    warmup: int | None,
+    seed: int | None,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Forecast every experiment of the data and write one table."""
+    may_write(out, overwrite)
+    gpssm.prepare()
+    folder = open_folder(run_path)
+    run = folder.choose(seed)
+    data = load_more(arguments, folder.config.data, folder.data)
+    protocol = folder.protocol
+    seen = max(warmup or protocol.warmup, run.model.shortest_warmup)
+    tables = []
+    for experiment in data:
+        y = experiment.y[: min(seen, len(experiment))]
+        forecast = run.predict(experiment.u, y, particles=protocol.particles)
+        tables.append(forecast_table(forecast, experiment, data))
+    table = pd.concat(tables)
+    write_whole(out, table.to_csv(index=False))
+    result = {"forecast": out, "rows": len(table), "seed": run.seed, "columns": list(table)}
+    if as_json:
+        show_json(result)
+    else:
+        show(f"forecast  {out} ({len(table)} rows, seed {run.seed})")
+
+
+def forecast_table(forecast: Forecast, experiment: Experiment, data: Dataset) -> pd.DataFrame:
+    """One row per time step: what was measured, mean, standard deviation and quantiles."""
+    steps = np.arange(len(experiment))
+    columns = {
+        "experiment": np.full(len(steps), experiment.name, dtype=object),
+        "step": steps,
+        "time": (data.sampling_time or np.nan) * experiment.rows,
+        "part": np.where(steps < forecast.warmup, "warm-up", "open loop"),
+    }
+    bands = {level: forecast.quantile(level) for level in QUANTILES}
+    for d, name in enumerate(data.output_names):
+        columns |= {
+            f"{name}": experiment.y[:, d],
+            f"{name} mean": forecast.mean[:, d],
+            f"{name} std": forecast.std[:, d],
+        }
+        columns |= {f"{name} {level:.1%}": values[:, d] for level, values in bands.items()}
+    return pd.DataFrame(columns).dropna(axis=1, how="all")
+
+
+def evaluate_command(run_path: Path, arguments: Sequence[str], as_json: bool) -> None:
+    """Scores on the test part of the run, or on other data."""
+    gpssm.prepare()
+    folder = open_folder(run_path)
+    if arguments:
+        test = load_more(arguments, folder.config.data, folder.data)
+        evaluations = {run.seed: evaluate(run, test, folder.protocol) for run in folder.runs}
+        baselines = evaluate_baselines(folder.data.train, test, folder.protocol)
+    else:
+        evaluations, baselines = evaluate_folder(folder)
+    scores = scores_of(evaluations, baselines)
+    if as_json:
+        show_json({"run": run_path, "scores": scores})
+        return
+    rows = {f"{folder.config.method}, seed {s}": each.scores for s, each in evaluations.items()}
+    rows |= {name: each.scores for name, each in baselines.items()}
+    show(score_table(table_title(folder.data, evaluations), rows))

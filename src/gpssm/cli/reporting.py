@@ -1,0 +1,86 @@
+"""`gpssm report`, `compare` and `demo`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import gpssm
+from gpssm.errors import ConfigError, expected
+from gpssm.report.compare import Compared, comparison_page
+from gpssm.report.evaluation import Evaluation, evaluate
+from gpssm.report.page import ReportInput, report_page
+
+from .folders import CONFIG, REPORT, RunFolder, open_folder, write_whole
+from .talk import may_write, show, show_json
+
+
+def write_report(
+    folder: RunFolder,
+    path: Path,
+    evaluations: dict[int, Evaluation],
+    baselines: dict[str, Evaluation],
+    seed: int | None = None,
+) -> Path:
+    """The page of one run, about one of its seeds; the table has all of them."""
+    chosen = folder.choose(seed)
+    given = ReportInput(
+        title=folder.name,
+        run=chosen,
+        data=folder.data,
+        evaluation=evaluations[chosen.seed],
+        baselines=baselines,
+        other_seeds={s: each for s, each in evaluations.items() if s != chosen.seed},
+        configuration=(folder.path / CONFIG).read_text(encoding="utf-8"),
+    )
+    return write_whole(path, report_page(given))
+
+
+def report_command(
+    paths: Sequence[Path], out: Path | None, seed: int | None, overwrite: bool, as_json: bool
+) -> None:
+    """A page for each run."""
+    from .fitting import evaluate_folder
+
+    if out is not None and len(paths) > 1:
+        remedy = "Leave --out out: each run gets its own report.html."
+        raise ConfigError(expected("--out", f"{len(paths)} runs", "one", remedy))
+    if out is not None:
+        may_write(out, overwrite)
+    gpssm.prepare()
+    pages = []
+    for path in paths:
+        folder = open_folder(path)
+        evaluations, baselines = evaluate_folder(folder)
+        target = out or path / REPORT
+        pages.append(write_report(folder, target, evaluations, baselines, seed))
+    if as_json:
+        show_json({"reports": pages})
+    else:
+        show("\n".join(f"report  {page}" for page in pages))
+
+
+def compare_command(paths: Sequence[Path], out: Path, overwrite: bool, as_json: bool) -> None:
+    """One page for several runs."""
+    may_write(out, overwrite)
+    gpssm.prepare()
+    compared = [_compared(open_folder(path)) for path in paths]
+    write_whole(out, comparison_page(compared))
+    if as_json:
+        show_json({"page": out, "scores": {c.name: c.evaluation.scores for c in compared}})
+    else:
+        show(f"page    {out}")
+
+
+def _compared(folder: RunFolder) -> Compared:
+    run = folder.choose()
+    evaluation = evaluate(run, folder.data.test, folder.protocol)
+    return Compared(folder.name, run, folder.data, evaluation)
+
+
+def demo_command(out: Path, as_json: bool) -> None:
+    """What `make demo` runs."""
+    from gpssm.demo import main
+
+    gpssm.prepare()
+    results = main(out, quiet=as_json)
+    if as_json:
+        show_json(results)

@@ -1,0 +1,68 @@
+"""DATA on the command line: a file, several files, or the name of a registered data set."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpssm.data import Dataset, list_datasets, load_dataset, read
+from gpssm.errors import ConfigError, expected
+
+from .configuration import DataConfig
+
+TEST_FRACTION = 0.3
+
+
+def as_data_options(arguments: Sequence[str]) -> dict[str, object]:
+    """`files` or a `name`, as a configuration writes them."""
+    if not arguments:
+        return {}
+    if len(arguments) == 1 and _is_registered(arguments[0]):
+        return {"name": arguments[0], "files": ()}
+    return {"files": tuple(str(Path(each).absolute()) for each in arguments), "name": None}
+
+
+def load_data(config: DataConfig) -> Dataset:
+    """The data with a training and a test part."""
+    if config.name is not None:
+        _refuse_columns(config)
+        return load_dataset(config.name)
+    if not config.files:
+        remedy = "Name a file, several files, or a data set of `gpssm data list`."
+        raise ConfigError(expected("DATA", "nothing", "data to fit", remedy))
+    fraction = config.test_fraction or TEST_FRACTION
+    return read_files(config, config.files).split(train=1.0 - fraction)
+
+
+def read_files(config: DataConfig, files: Sequence[str]) -> Dataset:
+    """Files with the columns of a configuration."""
+    return read(
+        list(files),
+        inputs=list(config.inputs),
+        outputs=list(config.outputs),
+        time=config.time,
+        experiment=config.experiment,
+        sampling_time=config.sampling_time,
+        units=config.units,
+    )
+
+
+def load_more(arguments: Sequence[str], config: DataConfig, known: Dataset) -> Dataset:
+    """New data for a model that is fitted: the columns that it was trained on."""
+    if len(arguments) == 1 and _is_registered(arguments[0]):
+        data = load_dataset(arguments[0])
+        return data.test if "test" in data.parts else data
+    columns = config.replace(inputs=known.input_names, outputs=known.output_names)
+    return read_files(columns, arguments)
+
+
+def _is_registered(argument: str) -> bool:
+    return not Path(argument).exists() and argument in list_datasets()
+
+
+def _refuse_columns(config: DataConfig) -> None:
+    """A registered data set has its own columns, units and split."""
+    fixed = ("files", "inputs", "outputs", "time", "experiment", "sampling_time", "test_fraction")
+    for name in fixed:
+        if getattr(config, name):
+            given = f"{getattr(config, name)} together with the data set {config.name!r}"
+            remedy = "Leave it out: a registered data set has its own columns and split."
+            raise ConfigError(expected(name, given, "one of them", remedy))

@@ -1,0 +1,123 @@
+"""How commands talk: tables or JSON on standard output, everything else on standard error.
+
+Exit codes: 0 done, 1 an error that one line explains, 2 wrong usage, 130 and 143 stopped by
+Ctrl-C and SIGTERM.
+"""
+
+import functools
+import json
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from gpssm.errors import ConfigError, GpssmError, GpssmWarning, expected
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
+
+Command = TypeVar("Command", bound=Callable[..., None])
+_STOPPED = 128 + signal.SIGINT
+
+
+def readable(command: Command) -> Command:
+    """A command whose errors are one line with the remedy, unless it is called with `--debug`."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        debug, as_json = options.get("debug", False), options.get("as_json", False)
+        try:
+            with warnings.catch_warnings():
+                _show_warnings(debug)
+                command(*args, **options)
+        except (typer.Exit, typer.BadParameter, SystemExit):
+            raise
+        except KeyboardInterrupt:
+            say("Stopped.")
+            raise typer.Exit(_STOPPED) from None
+        except Exception as error:
+            if debug:
+                raise
+            _fail(error, as_json)
+
+    return run  # type: ignore[return-value]  # the signature is that of the command
+
+
+def say(text: str) -> None:
+    """A line on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def show(content: Any) -> None:
+    """A table or a text on standard output."""
+    from rich.console import Console
+
+    console = Console()
+    if isinstance(content, str):
+        console.print(content, highlight=False, markup=False, soft_wrap=True)
+    else:
+        console.print(content)
+
+
+def show_json(content: Any) -> None:
+    """One JSON object on standard output; a number that is not finite becomes null."""
+    print(json.dumps(_plain(content), indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def may_write(path: Path, overwrite: bool = False) -> Path:
+    """The path, unless a file is there already that nobody said may go."""
+    if path.is_dir():
+        raise ConfigError(expected("--out", f"{path}, which is a folder", "the name of a file"))
+    if path.exists() and not overwrite:
+        remedy = "Choose another name, or say --overwrite."
+        raise ConfigError(expected("--out", f"{path}, which is there already", "a new one", remedy))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _show_warnings(debug: bool) -> None:
+    """What gpssm warns of, as a line; the warnings of others only with `--debug`."""
+    if debug:
+        return
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("always", GpssmWarning)
+    warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+
+
+def _fail(error: Exception, as_json: bool) -> None:
+    """One line on standard error and, for machines, an object on standard output."""
+    line = " ".join(_explain(error).split())
+    if as_json:
+        show_json({"error": line, "kind": type(error).__name__})
+    say(f"error: {line}")
+    raise typer.Exit(1) from None
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, GpssmError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}. Check the path, its permissions and the free space."
+    if isinstance(error, MemoryError):
+        return "out of memory. Use fewer particles, a smaller batch_size or shorter sequences."
+    kind = f"{type(error).__name__}: {error}"
+    return f"unexpected {kind}. Please report it, with what --debug shows."
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, texts, lists and dictionaries that JSON knows."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if value - value == 0.0 else None
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,107 @@
+"""Pieces of HTML, and the one file that they become. Every text is escaped here."""
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+
+from gpssm import __version__
+
+from .charts import Chart
+from .summary import Finding
+
+_HERE = Path(__file__).parent
+_MARKS = {"good": "good", "caution": "caution", "problem": "problem"}
+
+
+def page(title: str, body: Iterable[str], charts: Iterable[Chart]) -> str:
+    """A self-contained page: style, script, data and plotly.js inside, nothing to fetch."""
+    from plotly.offline import get_plotlyjs  # here: only who writes a page needs it
+
+    content = json.dumps({chart.key: chart.to_json() for chart in charts}, allow_nan=False)
+    return Template(_read("page.html")).substitute(
+        title=escape(title),
+        version=__version__,
+        style=_read("page.css"),
+        body="\n".join(body),
+        charts=content.replace("<", "\\u003c"),  # no text may end the script
+        plotly=get_plotlyjs().replace("</script", "<\\/script"),
+        script=_read("page.js"),
+    )
+
+
+def section(key: str, title: str, *content: str, note: str = "") -> str:
+    """A heading, a paragraph about what follows, and what follows."""
+    words = f"<p>{note}</p>" if note else ""
+    return f'<section id="{key}"><h2>{escape(title)}</h2>{words}{"".join(content)}</section>'
+
+
+def grid(*cards: str) -> str:
+    """Cards side by side where the screen is wide enough."""
+    return f'<div class="grid">{"".join(cards)}</div>'
+
+
+def card(chart: Chart, title: str, caption: str, wide: bool = False) -> str:
+    """The place of a chart, with what the reader may choose."""
+    fields = "".join(_choice(label, names) for label, names in chart.choices)
+    choices = f'<div class="choices">{fields}</div>' if fields else ""
+    kind = "card wide" if wide else "card"
+    words = f"{escape(caption)} {escape(chart.note)}".strip()
+    return (
+        f'<figure class="{kind}" data-chart="{chart.key}"><h3>{escape(title)}</h3>{choices}'
+        f'<div class="plot" style="min-height:{chart.height}px"></div>'
+        f"<figcaption>{words}</figcaption></figure>"
+    )
+
+
+def tiles(pairs: Iterable[tuple[str, str]]) -> str:
+    """Large numbers with small words below."""
+    inside = "".join(
+        f'<div class="tile"><b>{escape(value)}</b><span>{escape(words)}</span></div>'
+        for value, words in pairs
+    )
+    return f'<div class="tiles">{inside}</div>'
+
+
+def findings(found: Iterable[Finding]) -> str:
+    """The list of what to trust."""
+    items = "".join(
+        f'<li><span class="mark {each.verdict}">{_MARKS[each.verdict]}</span>'
+        f"<span>{escape(each.text)}</span></li>"
+        for each in found
+    )
+    return f'<ul class="findings">{items}</ul>'
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], chosen: Sequence[int] = ()) -> str:
+    """A table that scrolls where the screen is narrow."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    lines = []
+    for i, row in enumerate(rows):
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
+        lines.append(f"<tr{' class=chosen' if i in chosen else ''}>{cells}</tr>")
+    body = "".join(lines)
+    inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll"><table>{inside}</table></div>'
+
+
+def folded(title: str, text: str) -> str:
+    """A long text that opens on demand."""
+    return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+
+
+def links(pairs: Iterable[tuple[str, str]]) -> str:
+    """The sections, side by side."""
+    words = " ".join(f'<a href="#{key}">{escape(name)}</a>' for key, name in pairs)
+    return f"<nav>{words}</nav>"
+
+
+def _choice(label: str, names: Sequence[str]) -> str:
+    options = "".join(f"<option>{escape(name)}</option>" for name in names)
+    hidden = " hidden" if len(names) == 1 else ""
+    return f"<label{hidden}>{escape(label)} <select>{options}</select></label>"
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")

@@ -1,0 +1,80 @@
+"use strict";
+// Draws the charts of the page, in the colours of the reader's screen, and again when these change.
+(() => {
+  const LIGHT = {
+    ink: "#1c2430", muted: "#77818f", line: "#d9dee5", ground: "#ffffff", blue: "#2563b8",
+    orange: "#c2621b", green: "#2c8a50", purple: "#7a4fb5", red: "#b3261e", teal: "#0f7f86",
+    band95: "rgba(37,99,184,0.16)", band90: "rgba(37,99,184,0.16)", band50: "rgba(37,99,184,0.26)",
+    shade: "rgba(110,120,135,0.16)",
+  };
+  const DARK = {
+    ink: "#e6eaf0", muted: "#8f9bab", line: "#343d49", ground: "#1d232b", blue: "#7fb0f5",
+    orange: "#f0a05a", green: "#6fcf97", purple: "#bd9af0", red: "#ff8a80", teal: "#5cc9d0",
+    band95: "rgba(127,176,245,0.17)", band90: "rgba(127,176,245,0.17)",
+    band50: "rgba(127,176,245,0.28)", shade: "rgba(160,170,185,0.16)",
+  };
+  const PRINT_WIDTH = 660;
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const charts = JSON.parse(document.getElementById("charts").textContent);
+  let printing = false;
+
+  const colours = () => (dark.matches && !printing ? DARK : LIGHT);
+
+  // "@ink" becomes the colour of that name, anywhere in a figure.
+  const coloured = (value) => {
+    if (typeof value === "string" && value.startsWith("@")) return colours()[value.slice(1)];
+    if (Array.isArray(value)) return value.map(coloured);
+    if (value && typeof value === "object")
+      return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, coloured(each)]));
+    return value;
+  };
+
+  const layoutOf = (figure, chart, width) => {
+    const c = colours(), layout = coloured(figure.layout);
+    const narrow = (width || 1000) < 480;
+    for (const key of Object.keys(layout)) {
+      if (!/^[xy]axis\d*$/.test(key)) continue;
+      layout[key] = {
+        gridcolor: c.line, linecolor: c.line, zerolinecolor: c.line, automargin: true,
+        ...layout[key],
+      };
+    }
+    return {
+      ...layout,
+      height: chart.height + (narrow ? 40 : 0), width: printing ? PRINT_WIDTH : undefined,
+      autosize: !printing,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { color: c.ink, size: narrow ? 11 : 12, family: "system-ui, sans-serif" },
+      margin: { l: 50, r: 12, t: 8, b: 40 },
+      legend: { orientation: "h", x: 0, y: 1.0, yanchor: "bottom", font: { size: 11 } },
+      hoverlabel: { bgcolor: c.ground, bordercolor: c.line, font: { color: c.ink } },
+      dragmode: narrow ? false : "zoom",
+    };
+  };
+
+  const chosen = (card, chart) =>
+    chart.choices.map((_, i) => card.querySelectorAll("select")[i].value).join("|");
+
+  const draw = (card) => {
+    const chart = charts[card.dataset.chart], place = card.querySelector(".plot");
+    const figure = chart.variants[chosen(card, chart)];
+    const config = {
+      responsive: true, displaylogo: false, displayModeBar: "hover",
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    };
+    return Plotly.react(
+      place, coloured(figure.data), layoutOf(figure, chart, place.clientWidth), config,
+    );
+  };
+
+  const cards = [...document.querySelectorAll("[data-chart]")];
+  const drawAll = () => Promise.all(cards.map(draw));
+
+  for (const card of cards)
+    for (const select of card.querySelectorAll("select"))
+      select.addEventListener("change", () => draw(card));
+  dark.addEventListener("change", drawAll);
+  window.addEventListener("beforeprint", () => { printing = true; drawAll(); });
+  window.addEventListener("afterprint", () => { printing = false; drawAll(); });
+  drawAll().then(() => { document.documentElement.dataset.ready = "yes"; });
+})();

@@ -1,0 +1,441 @@
+"""The report of one run: what was forecast, whether to believe it, and how it came about."""
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import product
+from typing import Any
+
+import jax
+import numpy as np
+
+from gpssm import __version__
+from gpssm.data import Dataset
+from gpssm.errors import DataError
+from gpssm.gp.kernels import Stationary
+from gpssm.prediction.calibration import coverage_curve, horizon_profile, pit_values
+from gpssm.prediction.residuals import (
+    autocorrelation,
+    cross_correlation,
+    cross_limit,
+    white_limit,
+)
+from gpssm.run import Run
+
+from . import charts, html, summary
+from .charts import Chart, Variants
+from .evaluation import ARX, Evaluation, Stretch, pooled_coverage
+from .learned import LearnedFunction, learned_function, make_axes, noise_levels
+from .summary import Finding, percent
+
+_LAGS = 25
+_FEEDBACK_LAGS = 5  # negative lags, where a controller would show
+_RESIDUAL_STEPS = 1000  # of each experiment, at most
+_MOST_AXES = 8  # among which the reader can choose
+
+
+@dataclass(frozen=True, eq=False)
+class ReportInput:
+    """What a report is made of."""
+
+    title: str
+    run: Run
+    data: Dataset
+    evaluation: Evaluation
+    baselines: Mapping[str, Evaluation]
+    other_seeds: Mapping[int, Evaluation] = field(default_factory=dict)
+    configuration: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """One-step errors of every stretch that is long enough, and the inputs beside them."""
+
+    errors: list[np.ndarray]
+    inputs: list[np.ndarray]
+
+
+def report_page(given: ReportInput) -> str:
+    """The whole page as one text."""
+    residuals = _residuals(given)
+    learned = _learned(given)
+    shown = [
+        *_forecast_charts(given),
+        _training_chart(given.run),
+        *_calibration_charts(given),
+        *_residual_charts(given, residuals),
+        *_learned_charts(learned),
+    ]
+    body = [_head(given), _trust(given, residuals), *_sections(given, {c.key: c for c in shown})]
+    return html.page(f"{given.title}: gpssm report", body, shown)
+
+
+# ---------------------------------------------------------------------- the top of the page
+
+
+def _head(given: ReportInput) -> str:
+    run, data, scores = given.run, given.data, given.evaluation.scores
+    unit = _unit(data)
+    steps = sum(len(each.y) for each in given.evaluation.open_loop)
+    linear = given.baselines[ARX].scores.rmse
+    words = (
+        f"{run.model.name} on {data.name}: {', '.join(data.input_names) or 'no inputs'} in, "
+        f"{', '.join(data.output_names)} out, {run.system.model.dim_x} states. "
+        f"Seed {run.seed}; trained on {data.train.num_rows} rows."
+    )
+    numbers = [
+        (f"{scores.rmse:.3g}{unit}", "RMSE of the forecast"),
+        (f"{linear:.3g}{unit}", "RMSE of a linear ARX"),
+        (percent(scores.coverage), "covered by the 95 % band"),
+        (f"{scores.log_likelihood:.3g}", "log-likelihood per step"),
+        (f"{steps}", "test steps, open loop"),
+    ]
+    pages = [
+        ("trust", "What to trust"), ("forecast", "Forecast"), ("calibration", "Calibration"),
+        ("residuals", "Residuals"), ("learned", "What was learned"), ("training", "Training"),
+        ("details", "Details"),
+    ]  # fmt: skip
+    title = f"<h1>{html.escape(given.title)}</h1><p class=muted>{html.escape(words)}</p>"
+    return f"<header>{title}{html.links(pages)}{html.tiles(numbers)}</header>"
+
+
+def _trust(given: ReportInput, residuals: Residuals | None) -> str:
+    found = [f for f in _findings(given, residuals) if f is not None]
+    note = "Sentences below come from the numbers of this page, on the test part of the data."
+    return html.section("trust", "What to trust", html.findings(found), note=note)
+
+
+def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding | None]:
+    evaluation, names = given.evaluation, given.data.output_names
+    scored = evaluation.open_loop
+    profiles = [horizon_profile(scored, d) for d in range(len(names))]
+    rmses = [evaluation.scores.rmse, *(e.scores.rmse for e in given.other_seeds.values())]
+    found: list[Finding | None] = [
+        summary.accuracy(evaluation, given.baselines, _unit(given.data)),
+        summary.calibration(evaluation.scores.coverage, profiles[0]),
+        summary.middle(pooled_coverage(scored, 0.5)),
+    ]
+    for d, name in enumerate(names):
+        found.append(summary.bias(pit_values(scored, d), name))
+        found.append(summary.horizon(profiles[d], name))
+    if residuals is not None:
+        found += _residual_findings(given, residuals)
+    found += [summary.seeds(rmses), *summary.extrapolation(given.data)]
+    return [*found, *summary.training(given.run.history.table)]
+
+
+def _residual_findings(given: ReportInput, residuals: Residuals) -> list[Finding | None]:
+    found: list[Finding | None] = []
+    for d, name in enumerate(given.data.output_names):
+        errors = [each[:, d] for each in residuals.errors]
+        values, limit = autocorrelation(errors, _LAGS)[1:], white_limit(errors)
+        found.append(summary.whiteness(int(np.sum(np.abs(values) > limit)), _LAGS, name))
+        for j, label in enumerate(given.data.input_names):
+            inputs = [each[:, j] for each in residuals.inputs]
+            values = cross_correlation(inputs, errors, np.arange(1, _LAGS + 1))
+            outside = int(np.sum(np.abs(values) > cross_limit(inputs, errors, _LAGS)))
+            found.append(summary.unexplained_input(outside, _LAGS, name, label))
+    return found
+
+
+def _sections(given: ReportInput, shown: Mapping[str, Chart]) -> list[str]:
+    """Everything below the summary."""
+    dim_y = given.data.dim_y
+    warmup = given.evaluation.stretches[0].scored.forecast.warmup
+    calibrated = [
+        html.card(shown["coverage"], "Coverage against level",
+                  "On the dotted line a band holds what it promises; below it is too narrow."),
+        html.card(shown["pit"], "PIT histogram",
+                  "Flat is calibrated; a valley is over-confident, a hill too cautious, a slope "
+                  "biased. Dotted: 95 % limits of independent measurements."),
+        html.card(shown["horizon"], "Error and band against the horizon",
+                  "Where the error is above what the band promises, do not trust the band.", True),
+    ]  # fmt: skip
+    return [
+        html.section(
+            "forecast", "Forecast",
+            html.card(shown["forecast"], "Open loop over the test part",
+                      f"The model sees {warmup} measurements (shaded), then the inputs alone. Drag "
+                      "to zoom, double-click to go back, click the legend to hide.", True),
+            _score_table(given), _output_table(given) if dim_y > 1 else "",
+        ),
+        html.section("calibration", "Can the error bars be believed?", html.grid(*calibrated)),
+        _residual_section(shown),
+        _learned_section(given, shown),
+        html.section(
+            "training", "Training",
+            html.card(shown["training"], "Terms of the ELBO, per gradient step",
+                      "Running means.", True),
+        ),
+        _details(given),
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------------- charts
+
+
+def _forecast_charts(given: ReportInput) -> list[Chart]:
+    data, stretches = given.data, given.evaluation.stretches
+    labels = _labels(data.output_names, data.output_units)
+    inputs = _labels(data.input_names, data.input_units)
+    names = _stretch_names(stretches)
+    variants: Variants = {}
+    for name, stretch in zip(names, stretches, strict=True):
+        bands = {level: stretch.scored.forecast.interval(level) for level, _ in charts.BANDS}
+        for d, label in enumerate(labels):
+            lines = _forecast_lines(stretch, data, bands, d)
+            title = "time [s]" if data.sampling_time else "time step"
+            variants[label, name] = charts.forecast_figure(lines, title, label, inputs)
+    longest = max(len(each.scored.y) for each in stretches)
+    thinned = f"{longest} steps are thinned out." if longest > charts.MAX_POINTS else ""
+    choices = (("output", labels), ("experiment", names))
+    return [Chart("forecast", variants, choices, 500, thinned)]
+
+
+def _forecast_lines(
+    stretch: Stretch, data: Dataset, bands: Mapping[float, Any], output: int
+) -> charts.ForecastLines:
+    forecast, y = stretch.scored
+    rows = stretch.experiment.rows[: len(y)]
+    step = (data.sampling_time or 1.0) / stretch.experiment.stride
+    return charts.ForecastLines(
+        step * rows,
+        forecast.mean[:, output],
+        {level: (low[:, output], high[:, output]) for level, (low, high) in bands.items()},
+        y[:, output],
+        stretch.u,
+        forecast.warmup,
+    )
+
+
+def _training_chart(run: Run) -> Chart:
+    table = run.history.table
+    figure, height = charts.training_figure(table)
+    names = [name for _, panel, _ in charts.PANELS for name in panel]
+    zero = [n.replace("_", " ") for n in names if n in table and not charts.told(table, n)]
+    note = f"Zero throughout: {', '.join(zero)}." if zero else ""
+    return Chart("training", {(): figure}, height=height, note=note)
+
+
+def _calibration_charts(given: ReportInput) -> list[Chart]:
+    data, scored = given.data, given.evaluation.open_loop
+    labels = _labels(data.output_names, data.output_units)
+    pits = [pit_values(scored, d) for d in range(data.dim_y)]
+    curves = {name: coverage_curve(pit) for name, pit in zip(labels, pits, strict=True)}
+    horizons: Variants = {}
+    for d, label in enumerate(labels):
+        others = {
+            n: horizon_profile(e.open_loop, d) for n, e in given.baselines.items() if n == ARX
+        }
+        horizons[label,] = charts.horizon_figure(horizon_profile(scored, d), others, label)
+    pit_figures: Variants = {
+        (name,): charts.pit_figure(pit) for name, pit in zip(labels, pits, strict=True)
+    }
+    return [
+        Chart("coverage", {(): charts.coverage_figure(curves)}, height=330),
+        Chart("pit", pit_figures, (("output", labels),), 330),
+        Chart("horizon", horizons, (("output", labels),), 380),
+    ]  # fmt: skip
+
+
+def _residuals(given: ReportInput) -> Residuals | None:
+    """One-step errors; None where no stretch is longer than a warm-up."""
+    errors, inputs = [], []
+    for stretch in given.evaluation.stretches:
+        u, y = stretch.u[:_RESIDUAL_STEPS], stretch.scored.y[:_RESIDUAL_STEPS]
+        warmup = stretch.scored.forecast.warmup
+        try:
+            forecast = given.run.predict_one_step(u, y, warmup=warmup)
+        except DataError:
+            continue  # too short for one window
+        rest = y[warmup:] - forecast.mean
+        if np.isfinite(rest).any(axis=0).all():
+            errors.append(rest)
+            inputs.append(u[warmup:])
+    return Residuals(errors, inputs) if errors else None
+
+
+def _residual_charts(given: ReportInput, residuals: Residuals | None) -> list[Chart]:
+    if residuals is None:
+        return []
+    data, lags = given.data, np.arange(-_FEEDBACK_LAGS, _LAGS + 1)
+    whites: Variants = {}
+    crosses: Variants = {}
+    for d, name in enumerate(data.output_names):
+        errors = [each[:, d] for each in residuals.errors]
+        values, limit = autocorrelation(errors, _LAGS), white_limit(errors)
+        whites[name,] = charts.correlation_figure(np.arange(1, _LAGS + 1), values[1:], limit, "lag")
+        for j, given_name in enumerate(data.input_names):
+            inputs = [each[:, j] for each in residuals.inputs]
+            values = cross_correlation(inputs, errors, lags)
+            limit = cross_limit(inputs, errors, _LAGS)
+            title = "steps by which the input is earlier"
+            figure = charts.correlation_figure(lags, values, limit, title)
+            crosses[name, given_name] = figure
+    outputs = ("output", data.output_names)
+    found = [Chart("autocorrelation", whites, (outputs,), 290)]
+    if crosses:
+        found.append(
+            Chart("crosscorrelation", crosses, (outputs, ("input", data.input_names)), 290)
+        )
+    return found
+
+
+def _learned(given: ReportInput) -> LearnedFunction:
+    """f around the states that the forecasts of the test part went through."""
+    visited = []
+    for stretch in given.evaluation.stretches:
+        seen = stretch.scored.y[: stretch.scored.forecast.warmup]
+        states = given.run.states(stretch.u, seen, particles=20)
+        u = np.asarray(given.run.normalisation.u(stretch.u))
+        visited.append(np.concatenate([states.mean(axis=0), u], axis=1))
+    units = given.data.input_units, given.data.output_units
+    return learned_function(given.run, np.concatenate(visited), units)
+
+
+def _learned_charts(learned: LearnedFunction) -> list[Chart]:
+    labels = [axis.label for axis in learned.axes][:_MOST_AXES]
+    states = [axis.label for axis in learned.axes[: learned.states]][:_MOST_AXES]
+    slices: Variants = {}
+    pairs: Variants = {}
+    for (d, state), (j, axis) in product(enumerate(states), enumerate(labels)):
+        mean, std = learned.mean[d, j], learned.std[d, j]
+        visited = learned.visited[:, j]
+        slices[state, axis] = charts.slice_figure(
+            learned.grids[j], mean, std, visited, (state, axis)
+        )
+    for (i, one), (j, other) in product(enumerate(labels), repeat=2):
+        both = [i, j]
+        figure = charts.inducing_figure(
+            learned.visited[:, both], learned.inducing[:, both], (one, other)
+        )
+        pairs[one, other] = figure
+    second = [*labels[1:], labels[0]]  # the first choice of both fields shows two axes
+    return [
+        Chart("slices", slices, (("change of", states), ("along", labels)), 340),
+        Chart("inducing", pairs, (("across", labels), ("up", second)), 340),
+    ]
+
+
+# ---------------------------------------------------------------------- sections and tables
+
+
+def _residual_section(shown: Mapping[str, Chart]) -> str:
+    title = "What is left in the errors?"
+    if "autocorrelation" not in shown:
+        return html.section("residuals", title, note="The test part is too short to tell.")
+    words = "Errors of forecasts one step ahead. Bars outside the shaded limits say that something "
+    words += "predictable is left."
+    cards = [
+        html.card(shown["autocorrelation"], "Autocorrelation",
+                  "Of the errors. 95 % of the bars of white errors are inside."),
+    ]  # fmt: skip
+    if "crosscorrelation" in shown:
+        caption = "Of an earlier input with the error. Bars at negative lags come from feedback."
+        cards.append(html.card(shown["crosscorrelation"], "Cross-correlation", caption))
+    return html.section("residuals", title, html.grid(*cards), note=words)
+
+
+def _learned_section(given: ReportInput, shown: Mapping[str, Chart]) -> str:
+    cards = [
+        html.card(shown["slices"], "f along one axis",
+                  "Mean and 95 % band of the change per step; all other states and inputs stay at "
+                  "their median. Ticks: where the states have been."),
+        html.card(shown["inducing"], "States and inducing inputs",
+                  "Dynamics are known near the inducing inputs, and fall back to the prior far "
+                  "from them. Hidden states have no unit."),
+    ]  # fmt: skip
+    levels = noise_levels(given.run, given.data.output_units)
+    rows = [(n, _number(p), "–" if np.isnan(s) else _number(s)) for n, p, s in levels]
+    header = "state", "process noise per step (std)", "sensor noise (std)"
+    return html.section(
+        "learned", "What was learned", html.grid(*cards), html.table(header, rows),
+        _lengthscale_table(given),
+    )  # fmt: skip
+
+
+def _lengthscale_table(given: ReportInput) -> str:
+    """How far one can go along an axis before f changes; kernels that know no such length: none."""
+    kernel = given.run.system.model.transition.gp.kernel
+    if not isinstance(kernel, Stationary):
+        return ""
+    axes = make_axes(given.run, given.data.input_units, given.data.output_units)
+    with jax.enable_x64(True):
+        lengths = np.asarray(kernel.lengthscales)
+    rows = [
+        (axis.label, ", ".join(_number(axis.std * length) for length in column))
+        for axis, column in zip(axes, lengths.T, strict=True)
+    ]
+    return html.table(("axis", "lengthscale of f"), rows)
+
+
+def _score_table(given: ReportInput) -> str:
+    name = given.run.model.name
+    rows = {f"{name}, seed {given.run.seed} (this page)": given.evaluation}
+    rows |= {f"{name}, seed {seed}": each for seed, each in given.other_seeds.items()}
+    rows |= given.baselines
+    header = "model", f"RMSE{_unit(given.data)}", "log-likelihood per step", "95 % band covers"
+    cells = [
+        (
+            name,
+            f"{e.scores.rmse:.4g}",
+            f"{e.scores.log_likelihood:.3f}",
+            percent(e.scores.coverage, 1),
+        )
+        for name, e in rows.items()
+    ]
+    return html.table(header, cells, chosen=[0])
+
+
+def _output_table(given: ReportInput) -> str:
+    labels = _labels(given.data.output_names, given.data.output_units)
+    models = {given.run.model.name: given.evaluation, **given.baselines}
+    rows = [
+        (label, *(f"{each.output_rmse[d]:.4g}" for each in models.values()))
+        for d, label in enumerate(labels)
+    ]
+    return html.table(("RMSE of", *models), rows)
+
+
+def _details(given: ReportInput) -> str:
+    packages = {name: version(name) for name in ("jax", "equinox", "optax", "numpy", "plotly")}
+    facts = {"gpssm": __version__, "python": platform.python_version(), **packages}
+    facts["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
+    return html.section(
+        "details", "Details",
+        html.folded("The data", str(given.data)),
+        html.folded("Configuration", given.configuration or _settings(given.run)),
+        html.table(("version of", ""), list(facts.items())),
+    )  # fmt: skip
+
+
+def _settings(run: Run) -> str:
+    parts = {"model": run.model.to_json(), "training": run.training.to_json()}
+    lines = [
+        f"{name}.{key} = {value}" for name, part in parts.items() for key, value in part.items()
+    ]
+    return "\n".join(lines)
+
+
+def _labels(names: tuple[str, ...], units: tuple[str, ...]) -> list[str]:
+    return [f"{n} [{u}]" if u else n for n, u in zip(names, units, strict=True)]
+
+
+def _stretch_names(stretches: tuple[Stretch, ...]) -> list[str]:
+    """The names of the experiments, each of them once."""
+    names = [each.experiment.name or "test" for each in stretches]
+    twice = len(set(names)) < len(names)
+    return [f"{i + 1}: {name}" for i, name in enumerate(names)] if twice else names
+
+
+def _unit(data: Dataset) -> str:
+    """The unit of all outputs, after a blank; nothing where they differ."""
+    units = set(data.output_units)
+    unit = units.pop() if len(units) == 1 else ""
+    return f" {unit}" if unit else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"

@@ -1,0 +1,172 @@
+"""What to trust, in plain words. Every sentence comes from a number of the report."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from gpssm.data import Dataset
+from gpssm.prediction.calibration import HorizonBin
+
+from .evaluation import ARX, MEAN, Evaluation
+
+Verdict = Literal["good", "caution", "problem"]
+_EVEN = 0.02  # RMSEs closer than this share are called equal
+_NEAR, _FAR = 0.03, 0.10  # how far coverage may be off before words change
+_MIDDLE = 0.12
+_BIASED = 0.1  # distance of the mean PIT from one half
+_RISING = 0.02  # nats per step over the last tenth of the training
+_OUTSIDE = 0.01  # share of the test inputs
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as a reader writes it."""
+    return f"{100.0 * share:.{digits}f} %"
+
+
+class Finding(NamedTuple):
+    """One sentence and whether it is good news."""
+
+    verdict: Verdict
+    text: str
+
+
+def accuracy(evaluation: Evaluation, baselines: Mapping[str, Evaluation], unit: str) -> Finding:
+    """The error beside those of a constant mean and a linear ARX."""
+    rmse = evaluation.scores.rmse
+    mean, arx = (baselines[name].scores.rmse for name in (MEAN, ARX))
+    words = f"RMSE {rmse:.3g}{unit}, against {mean:.3g} of a constant mean and {arx:.3g} of a "
+    words += "linear ARX"
+    if rmse > mean * (1.0 - _EVEN):
+        return Finding("problem", f"{words}: no better than predicting the mean. Do not use it.")
+    if rmse > arx * (1.0 + _EVEN):
+        return Finding("caution", f"{words}: the linear model is more accurate here. Start there.")
+    if rmse > arx * (1.0 - _EVEN):
+        return Finding("caution", f"{words}: no more accurate than the linear model.")
+    return Finding("good", f"{words}: {percent(1.0 - rmse / arx)} below the linear model.")
+
+
+def calibration(coverage: float, profile: Sequence[HorizonBin]) -> Finding:
+    """Whether the 95 % band covers 95 %, and from which step on it no longer does."""
+    words = f"The 95 % band covers {percent(coverage)} of the measurements"
+    off = coverage - 0.95
+    since = _departure(profile, np.sign(off))
+    where = f" beyond step {since}" if since else ""
+    worst = min(profile, key=lambda each: each.coverage)
+    if abs(off) <= _NEAR and worst.coverage < 0.95 - 1.5 * _FAR:
+        span = f"{percent(worst.coverage)} in steps {worst.first} to {worst.last}"
+        return Finding("caution", f"{words}: right on average, but only {span}.")
+    if abs(off) <= _NEAR:
+        return Finding("good", f"{words}: the error bars can be taken at their word.")
+    if off > 0:
+        return Finding("caution", f"{words}: cautious, the true errors are smaller than it says.")
+    if off > -_FAR:
+        return Finding("caution", f"{words}: slightly over-confident{where}.")
+    return Finding(
+        "problem", f"{words}: over-confident{where}. Widen the band before you rely on it."
+    )
+
+
+def middle(coverage: float) -> Finding | None:
+    """Whether the 50 % band is as wide as it should be: 95 % may be right and this one not."""
+    words = f"The 50 % band covers {percent(coverage)}"
+    if coverage > 0.5 + _MIDDLE:
+        return Finding("caution", f"{words}: errors are mostly smaller than the model expects.")
+    if coverage < 0.5 - _MIDDLE:
+        return Finding("caution", f"{words}: errors are mostly larger than the model expects.")
+    return None
+
+
+def _departure(profile: Sequence[HorizonBin], sign: float) -> int | None:
+    """The step after which the coverage stays off to that side; None if it is so from the start."""
+    good = [i for i, each in enumerate(profile) if sign * (each.coverage - 0.95) <= _NEAR]
+    last = max(good, default=-1)
+    return profile[last].last if 0 <= last < len(profile) - 1 else None
+
+
+def bias(pit: np.ndarray, name: str) -> Finding | None:
+    """Whether the measurements fall to one side of the forecasts."""
+    off = float(np.mean(pit)) - 0.5
+    if abs(off) < _BIASED:
+        return None
+    side = "below" if off > 0 else "above"
+    return Finding("caution", f"Forecasts of {name} lie {side} the measurements on average.")
+
+
+def horizon(profile: Sequence[HorizonBin], name: str) -> Finding | None:
+    """Whether the error grows with the horizon, and whether the band knows."""
+    if len(profile) < 4:
+        return None
+    half = len(profile) // 2
+    early, late = (np.sqrt(np.mean([b.rmse**2 for b in part])) for part in
+                   (profile[:half], profile[half:]))  # fmt: skip
+    widths = [float(np.mean([b.width for b in part])) for part in (profile[:half], profile[half:])]
+    ratio, wider = late / max(early, 1e-300), widths[1] / max(widths[0], 1e-300)
+    if ratio < 1.5:
+        words = f"The error of {name} does not grow with the horizon: step {profile[-1].last} is "
+        return Finding("good", f"{words}forecast as well as the first ones.")
+    words = f"The error of {name} grows {ratio:.1f}-fold from the first to the second half"
+    if wider < 0.7 * ratio:
+        return Finding("caution", f"{words}, the band only {wider:.1f}-fold: distrust late steps.")
+    return Finding("good", f"{words}, and the band grows with it.")
+
+
+def whiteness(outside: int, lags: int, name: str) -> Finding:
+    """Whether the past still tells something about the next error."""
+    share = outside / max(lags, 1)
+    words = f"One-step errors of {name}: {outside} of {lags} autocorrelations outside the limits"
+    if share <= 0.1:
+        return Finding("good", f"{words}. Nothing predictable is left.")
+    advice = "short-term forecasts could be better; more states or a smaller k may help"
+    return Finding("caution", f"{words}: {advice}.")
+
+
+def unexplained_input(outside: int, lags: int, output: str, given: str) -> Finding | None:
+    """Whether an input still explains errors."""
+    if outside <= 0.1 * lags:
+        return None
+    words = f"{given} still explains errors of {output} at {outside} of {lags} lags"
+    return Finding("caution", f"{words}: more states, longer sequences or more steps may help.")
+
+
+def training(table: pd.DataFrame) -> list[Finding]:
+    """Whether training had come to rest, and whether numbers were finite."""
+    elbo = table["elbo"].to_numpy(float)
+    tenth = max(len(elbo) // 10, 1)
+    last, before = np.nanmean(elbo[-tenth:]), np.nanmean(elbo[-2 * tenth : -tenth] if len(elbo) > 1
+                                                         else elbo)  # fmt: skip
+    found = []
+    if last - before > _RISING:
+        words = f"The ELBO still rose by {last - before:.2g} per step in the last tenth"
+        found.append(Finding("caution", f"{words} of the training: train longer."))
+    skipped, rolled = (int(table[name].sum()) for name in ("skipped", "rolled_back"))
+    if skipped or rolled:
+        words = f"{skipped} of {len(elbo)} gradient steps were not finite"
+        found.append(Finding("caution", f"{words}, {rolled} roll-backs: lower the learning rate."))
+    return found or [Finding("good", "Training came to rest, and all its steps were finite.")]
+
+
+def extrapolation(data: Dataset) -> list[Finding]:
+    """Test inputs beyond all that was seen in training."""
+    found = []
+    train, test = (np.concatenate([each.u for each in part]) for part in (data.train, data.test))
+    for name, seen, new in zip(data.input_names, train.T, test.T, strict=True):
+        outside = float(np.mean((new < seen.min()) | (new > seen.max())))
+        if outside > _OUTSIDE:
+            words = (
+                f"{percent(outside)} of the test values of {name} lie outside the training range"
+            )
+            found.append(Finding("caution", f"{words}: there the model extrapolates."))
+    return found
+
+
+def seeds(rmses: Sequence[float]) -> Finding | None:
+    """Whether the result depends on luck."""
+    if len(rmses) < 2:
+        return None
+    spread = float(np.std(rmses, ddof=1) / np.mean(rmses))
+    words = f"RMSE over {len(rmses)} seeds: {min(rmses):.3g} to {max(rmses):.3g}"
+    if spread > 0.2:
+        return Finding("caution", f"{words}: the result depends on the seed.")
+    return Finding("good", f"{words}: it does not depend on the seed.")

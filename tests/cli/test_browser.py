@@ -1,0 +1,143 @@
+"""The report in a real browser: it loads alone, answers the mouse, fits the screen, and prints.
+
+Needs Chromium: `apt-get install chromium`, or a path in GPSSM_CHROMIUM.
+"""
+
+import os
+import re
+import shutil
+
+import pytest
+
+CHROMIUM = os.environ.get("GPSSM_CHROMIUM") or shutil.which("chromium")
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM,
+    reason="no Chromium: install it with `apt-get install chromium`, or set GPSSM_CHROMIUM",
+)
+SIZES = {"laptop": (1280, 900), "phone": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        # Chromium refuses its sandbox to root, which is who runs the tests in a container.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, folder):
+    """Opens the report; says what the console and the network saw."""
+    pages = []
+
+    def opened(size="laptop", scheme="light"):
+        width, height = SIZES[size]
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.complaints, page.requests = [], []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto((folder / "report.html").as_uri())
+        page.wait_for_selector("html[data-ready=yes]", timeout=120_000)
+        pages.append(page)
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+
+
+def axis_range(page, chart="forecast"):
+    script = "key => document.querySelector(`[data-chart=${key}] .plot`).layout.xaxis.range"
+    return page.evaluate(script, chart)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_it_loads_alone_and_fits_the_screen(open_page, size, scheme):
+    page = open_page(size, scheme)
+    assert page.complaints == []
+    assert [url[:5] for url in page.requests] == ["file:"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    charts = page.locator("[data-chart]").count()
+    assert charts == 9
+    assert page.locator("[data-chart] .main-svg").count() >= charts
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(int(n) for n in re.findall(r"\d+", ground)[:3]) / 3
+    assert brightness > 200 if scheme == "light" else brightness < 60
+
+
+def test_names_that_look_like_markup_are_text(open_page):
+    page = open_page()
+    assert page.locator("h1").inner_text() == "tiny <run>"
+    assert page.locator("run").count() == 0
+
+
+def test_dragging_zooms_and_a_double_click_goes_back(open_page):
+    page = open_page()
+    before = axis_range(page)
+    box = page.locator("[data-chart=forecast] .nsewdrag").first.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.4 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], middle, steps=8)
+    page.mouse.up()
+    zoomed = axis_range(page)
+    assert zoomed[1] - zoomed[0] < 0.5 * (before[1] - before[0])
+    page.wait_for_timeout(400)  # a second click at once would count as a double one
+    page.mouse.dblclick(box["x"] + 0.5 * box["width"], middle)
+    page.wait_for_function(
+        "before => { const now = document.querySelector('[data-chart=forecast] .plot')"
+        ".layout.xaxis.range; return Math.abs(now[0] - before[0]) < 1e-6; }",
+        arg=before,
+    )
+
+
+def test_the_mouse_reads_values_off_the_forecast(open_page):
+    page = open_page()
+    box = page.locator("[data-chart=forecast] .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"])
+    page.wait_for_selector("[data-chart=forecast] .hoverlayer text")
+    words = page.locator("[data-chart=forecast] .hoverlayer").inner_text()
+    for name in ("95% band", "50% band", "forecast", "measured"):
+        assert name in words
+
+
+def test_the_legend_hides_a_line(open_page):
+    page = open_page()
+    visible = (
+        "() => document.querySelector('[data-chart=forecast] .plot')"
+        "._fullData.find(trace => trace.name === 'measured').visible"
+    )
+    assert page.evaluate(visible) is True
+    entry = page.locator("[data-chart=forecast] .legend .traces", has_text="measured")
+    entry.locator(".legendtoggle").click()
+    page.wait_for_function(f"() => ({visible})() === 'legendonly'")
+
+
+def test_choosing_an_axis_draws_another_slice(open_page):
+    page = open_page()
+    title = "[data-chart=slices] .xtitle"
+    assert page.locator(title).inner_text() == "level [cm]"
+    page.locator("[data-chart=slices] select").nth(1).select_option("pump [V]")
+    page.wait_for_function(
+        "() => document.querySelector('[data-chart=slices] .xtitle').textContent === 'pump [V]'"
+    )
+
+
+def test_it_prints_on_white_paper(open_page, tmp_path):
+    page = open_page(scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("nav").is_visible()
+    page.pdf(path=tmp_path / "report.pdf")
+    pages = re.findall(rb"/Type\s*/Page\b", (tmp_path / "report.pdf").read_bytes())
+    assert 3 <= len(pages) <= 12
+
+
+def test_a_phone_scrolls_over_charts_in_place_of_zooming(open_page):
+    page = open_page("phone")
+    script = "() => document.querySelector('[data-chart=forecast] .plot').layout.dragmode"
+    assert page.evaluate(script) is False

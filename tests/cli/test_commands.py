@@ -1,0 +1,355 @@
+"""Every command: what it does, what it says to people and to machines, and how it fails."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpssm
+from gpssm.cli.app import Experiment, Method
+from gpssm.cli.folders import open_folder
+from gpssm.cli.reproduction import EXPERIMENTS
+from gpssm.inference.presets import METHODS
+from gpssm.training import TrainingStopped
+from support_cli import ROWS, answer, invoke, write_csv
+
+COMMANDS = (
+    "fit", "predict", "evaluate", "report", "compare", "reproduce", "demo", "data list",
+    "data fetch", "data check",
+)  # fmt: skip
+
+
+def one_line(result) -> str:
+    """The only line of an error, without a traceback."""
+    assert result.exit_code == 1, result.output
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("error: ")
+    assert "Traceback" not in result.output
+    return lines[0]
+
+
+# ---------------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example_and_the_options_of_all(command):
+    text = invoke(*command.split(), "--help").output
+    assert f"Example: gpssm {command}" in " ".join(text.split())
+    assert "--json" in text
+    assert "--debug" in text
+
+
+def test_help_does_not_wait_for_jax():
+    program = "import sys, gpssm.cli; print([m for m in ('jax', 'pandas') if m in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert said.stdout.strip() == "[]", said.stderr
+
+
+def test_the_choices_are_those_of_the_library():
+    assert sorted(Method) == sorted(METHODS)
+    assert sorted(Experiment) == sorted(EXPERIMENTS)
+
+
+def test_the_version_is_that_of_the_package():
+    assert invoke("--version").output.split() == ["gpssm", gpssm.__version__]
+
+
+# ---------------------------------------------------------------------- fit
+
+
+def test_fit_leaves_all_that_later_commands_need(folder):
+    names = {path.name for path in folder.iterdir()}
+    models = {"seed-0.gpssm", "seed-1.gpssm", "history-seed-0.csv", "history-seed-1.csv"}
+    assert names >= models | {"config.toml", "data.npz", "scores.json", "report.html", "run.json"}
+    kept = open_folder(folder)
+    assert [len(part) for part in (kept.data.train[0], kept.data.test[0])] == [84, 36]
+    assert kept.data.output_units == ("cm",)
+    assert kept.data.sampling_time == 0.5
+
+
+def test_fit_ends_with_the_scores_beside_the_baselines_and_the_path_of_the_report(fitted):
+    folder, result = fitted
+    for row in ("cbf-ssm-50, seed 0", "cbf-ssm-50, seed 1", "constant mean", "linear ARX"):
+        assert row in result.stdout
+    assert f"report  {folder / 'report.html'}" in result.stdout.replace("\n", "")
+    scores = json.loads((folder / "scores.json").read_text())
+    assert f"{scores['constant mean']['rmse']:.4g}" in result.stdout
+
+
+def test_the_scores_are_those_of_the_library_after_the_warm_up(folder, log):
+    data = gpssm.read(log, inputs="pump", outputs="level", time="t").split(train=0.7)
+    run, test = gpssm.load(folder / "seed-1.gpssm"), data.test[0]
+    forecast = run.predict(test.u, test.y[:4], particles=10).after(4)
+    scores = json.loads((folder / "scores.json").read_text())["model, seed 1"]
+    assert scores["rmse"] == pytest.approx(forecast.rmse(test.y[4:]))
+    assert scores["log_likelihood"] == pytest.approx(forecast.log_likelihood(test.y[4:]))
+    assert scores["coverage"] == pytest.approx(forecast.coverage(test.y[4:]))
+
+
+def test_the_same_command_does_not_train_again(fitted, fit_arguments, monkeypatch):
+    monkeypatch.setattr("gpssm.training.loop.run_chunk", None)  # calling it would fail
+    again = answer(*fit_arguments, "--seeds", 2, "--out", fitted[0])
+    assert again["scores"] == json.loads((fitted[0] / "scores.json").read_text())
+
+
+def test_a_run_is_repeated_from_its_configuration(folder, tmp_path):
+    """No option but where to put it: everything else is in the file."""
+    again = answer("fit", "--config", folder / "config.toml", "--out", tmp_path / "again")
+    assert again["scores"] == json.loads((folder / "scores.json").read_text())
+    first, second = ((p / "config.toml").read_text() for p in (folder, tmp_path / "again"))
+    assert first == second
+
+
+def test_other_settings_are_refused_and_nothing_is_lost(folder, fit_arguments):
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    line = one_line(invoke(*fit_arguments, "--seeds", 2, "--steps", 7, "--out", folder))
+    assert "training.steps: was 6, is 7" in line
+    assert "Use another --out" in line
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_folder_with_other_files_is_not_touched(fit_arguments, tmp_path):
+    (tmp_path / "config.toml").write_text("mine")
+    assert "holds other files" in one_line(invoke(*fit_arguments, "--out", tmp_path))
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("code", [130, 143])
+def test_a_stop_says_how_to_go_on(fit_arguments, tmp_path, monkeypatch, code):
+    def stopped(*_, **__):
+        raise TrainingStopped(code)
+
+    monkeypatch.setattr("gpssm.fit", stopped)
+    result = invoke(*fit_arguments, "--out", tmp_path / "run")
+    assert result.exit_code == code
+    assert "Run the same command again to go on." in result.stderr
+
+
+def test_ctrl_c_outside_of_training_is_no_traceback(fit_arguments, monkeypatch, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpssm.cli.fitting.load_data", interrupted)
+    result = invoke(*fit_arguments, "--out", tmp_path / "run")
+    assert result.exit_code == 130
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere.csv", "--outputs", "y"], "nowhere.csv: got no such file"),
+        ([], "DATA: got nothing"),
+        (["furnace", "--outputs", "CO2"], "outputs: got ('CO2',) together with the data set"),
+        (["--config", "nowhere.toml"], "--config: got nowhere.toml, which is no file"),
+    ],
+)
+def test_errors_are_one_line(arguments, words):
+    assert words in one_line(invoke("fit", *arguments))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("steps = 3", "steps: unknown setting"),
+        ("model = 3", "model: got 3"),
+        ("[model]\nkernel = 'foo'", "kernel"),
+        ("[data]\nunits = 3", "units"),
+        ("seeds = 'many'", "seeds"),
+        ("[broken", "a TOML file"),
+        ("method = 'magic'", "method: got 'magic', expected one of"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line(text, words, log, tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    arguments = ["fit", log, "--outputs", "level", "--config", path, "--out", tmp_path / "run"]
+    assert words in one_line(invoke(*arguments))
+    assert not (tmp_path / "run").exists()
+
+
+def test_debug_shows_where_it_happened():
+    result = invoke("fit", "nowhere.csv", "--outputs", "y", "--debug")
+    assert isinstance(result.exception, gpssm.DataError)
+
+
+def test_machines_get_the_error_as_json():
+    result = invoke("fit", "nowhere.csv", "--outputs", "y", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["kind"] == "DataError"
+
+
+def test_what_nobody_foresaw_is_one_line_too(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr("gpssm.cli.datasets.list_datasets", broken)
+    assert "unexpected RuntimeError: two lines" in one_line(invoke("data", "list"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "x.csv", "--method", "magic"],
+        ["fit", "x.csv", "--steps", "0"],
+        ["fit", "x.csv", "--test-fraction", "1.5"],
+        ["compare", "one"],
+        ["reproduce", "table9"],
+        ["nothing"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments):
+    assert invoke(*arguments).exit_code == 2
+
+
+# ---------------------------------------------------------------------- after the fit
+
+
+def test_predict_writes_the_forecast_of_the_best_seed(folder, tmp_path):
+    new = write_csv(tmp_path / "new.csv", rows=40, seed=1)
+    said = answer("predict", folder, new, "--out", tmp_path / "forecast.csv")
+    table = pd.read_csv(tmp_path / "forecast.csv")
+    run = gpssm.load(folder / f"seed-{said['seed']}.gpssm")
+    data = gpssm.read(new, inputs="pump", outputs="level")[0]
+    forecast = run.predict(data.u, data.y[:4], particles=10)
+    np.testing.assert_allclose(table["level mean"], forecast.mean[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(table["level 97.5%"], forecast.quantile(0.975)[:, 0], rtol=1e-6)
+    assert table["time"].tolist()[:3] == [0.0, 0.5, 1.0]
+    assert (table["part"] == "warm-up").sum() == 4
+
+
+def test_predict_takes_the_seed_it_is_told(folder, log, tmp_path):
+    out = tmp_path / "forecast.csv"
+    assert answer("predict", folder, log, "--seed", 1, "--out", out)["seed"] == 1
+    line = one_line(invoke("predict", folder, log, "--seed", 7, "--out", tmp_path / "b.csv"))
+    assert "--seed: got 7, expected one of [0, 1]" in line
+
+
+def test_predict_does_not_replace_a_file_unless_told(folder, log, tmp_path):
+    mine = tmp_path / "mine.csv"
+    mine.write_text("precious")
+    assert "--overwrite" in one_line(invoke("predict", folder, log, "--out", mine))
+    assert mine.read_text() == "precious"
+    assert invoke("predict", folder, log, "--out", mine, "--overwrite").exit_code == 0
+    assert len(pd.read_csv(mine)) == ROWS
+
+
+def test_evaluate_gives_the_scores_of_the_fit(folder):
+    scores = answer("evaluate", folder)["scores"]
+    assert scores == json.loads((folder / "scores.json").read_text())
+
+
+def test_evaluate_takes_other_data(folder, tmp_path):
+    new = write_csv(tmp_path / "new.csv", rows=60, seed=2)
+    result = invoke("evaluate", folder, new)
+    assert result.exit_code == 0, result.output
+    assert "56 steps open loop after 4 measurements" in result.stdout
+
+
+def test_report_writes_the_page_anew(folder):
+    page = folder / "report.html"
+    page.unlink()
+    assert answer("report", folder)["reports"] == [str(page)]
+    assert page.stat().st_size > 1_000_000
+
+
+def test_compare_names_both_runs_and_what_differs(folder, config, log, tmp_path):
+    other, changed = tmp_path / "slower", tmp_path / "slower.toml"
+    changed.write_text(config.read_text() + "learning_rate = 0.01\n")
+    arguments = ["fit", log, "--inputs", "pump", "--outputs", "level", "--seeds", 2]
+    assert invoke(*arguments, "--config", changed, "--out", other).exit_code == 0
+    answer("compare", folder, other, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "tiny &lt;run&gt;" in page
+    assert "<td>training.learning_rate</td><td>0.05</td><td>0.01</td>" in page
+    assert "All runs forecast the same test data." in page
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["report"], ["predict", "x.csv"]])
+def test_a_folder_that_is_no_run_is_refused(command, tmp_path):
+    line = one_line(invoke(command[0], tmp_path, *command[1:], *_out(command, tmp_path)))
+    assert "the folder of a run" in line
+
+
+def _out(command, tmp_path):
+    return ["--out", tmp_path / "new.csv"] if command[0] == "predict" else []
+
+
+# ---------------------------------------------------------------------- data
+
+
+def test_data_list_has_every_name():
+    listed = {row["name"] for row in answer("data", "list")["datasets"]}
+    assert listed == set(gpssm.list_datasets())
+    assert "two_tanks" in invoke("data", "list").stdout
+
+
+def test_data_fetch_loads_by_name():
+    assert answer("data", "fetch", "kink")["kink"]["rows"] == 600
+    assert "Nearest: ['furnace'" in one_line(invoke("data", "fetch", "furnac"))
+
+
+def test_data_check_shows_columns_then_remarks(log):
+    assert "120 rows, columns t, pump, level" in invoke("data", "check", log).stdout
+    arguments = ["data", "check", log, "--inputs", "pump", "--outputs", "level"]
+    found = answer(*arguments)
+    assert "the longest gap of an output is 3 rows" in found["remarks"]
+    assert found["missing"] == pytest.approx(3 / ROWS)
+    assert "no time column" in invoke(*arguments).stdout
+    assert "nothing is wrong" not in invoke(*arguments).stdout
+
+
+def test_data_check_names_file_column_and_row(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("u,y\n1,2\n1,off\n1,3\n")
+    line = one_line(invoke("data", "check", path, "--inputs", "u", "--outputs", "y"))
+    assert re.search(r"bad\.csv, column 'y', row 3: got 'off', expected a number", line)
+
+
+# ---------------------------------------------------------------------- reproduce and demo
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A repository with one experiment, that says what it was asked."""
+    package = tmp_path / "experiments"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    program = "import sys\nprint('asked', sys.argv[1:])\nsys.exit(3 if '--fail' in sys.argv else 0)"
+    (package / "sequence_length.py").write_text(program)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gpssm.cli.reproduction._clone", lambda: tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
+        monkeypatch.delitem(sys.modules, name)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
+        del sys.modules[name]
+
+
+def test_reproduce_passes_on_what_it_is_told(clone):
+    result = invoke("reproduce", "figure3a", "--quick", "--steps", "5")
+    assert "asked ['dubins', '--quick', '--steps', '5']" in result.stdout
+    assert result.exit_code == 0
+    assert invoke("reproduce", "figure3b", "--fail").exit_code == 3
+
+
+def test_reproduce_says_what_is_missing(clone, monkeypatch, tmp_path_factory):
+    assert "experiments.cost is not in" in one_line(invoke("reproduce", "cost"))
+    empty = tmp_path_factory.mktemp("empty")
+    monkeypatch.chdir(empty)
+    monkeypatch.setattr("gpssm.cli.reproduction._clone", lambda: empty)
+    assert "Clone the repository" in one_line(invoke("reproduce", "table1"))
+
+
+def test_demo_says_where_its_report_is(monkeypatch, tmp_path):
+    result = {"report": tmp_path / "report.html", "scores": {}}
+    monkeypatch.setattr("gpssm.demo.main", lambda out, quiet: {**result, "out": out})
+    assert answer("demo", "--out", "here") == {
+        "report": str(tmp_path / "report.html"), "scores": {}, "out": "here",
+    }  # fmt: skip
