@@ -34,19 +34,23 @@ def compiled(path, line, body):
     return compile("\n" * (line - 1) + body, str(path), "exec")
 
 
-@pytest.fixture
-def brief_fits(monkeypatch):
-    """`gpssm.fit` with a handful of steps and few particles, and no progress on the screen."""
-    real = gpssm.fit
+def brief(fit):
+    """The same fit with a handful of steps and few particles, and no progress on the screen."""
 
-    @functools.wraps(real)
-    def brief(model, *data, **settings):
+    @functools.wraps(fit)
+    def shorter(model, *data, **settings):
         small = model.replace(particles=min(model.particles, 4))
         stages = [{**dict(stage), "steps": 1} for stage in settings.get("stages", ())]
         changes = {"steps": STEPS + len(stages), "stages": stages, "quiet": True}
-        return real(small, *data, **{**settings, **changes})
+        return fit(small, *data, **{**settings, **changes})
 
-    monkeypatch.setattr(gpssm, "fit", brief)
+    return shorter
+
+
+@pytest.fixture
+def brief_fits(monkeypatch):
+    for name in ("fit", "fit_candidates"):
+        monkeypatch.setattr(gpssm, name, brief(getattr(gpssm, name)))
     monkeypatch.setattr(gpssm, "prepare", lambda: None)  # this process runs other tests too
 
 
