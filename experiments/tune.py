@@ -192,13 +192,12 @@ def _scores(run: gpssm.Run, name: str) -> pd.Series:
 def over_folds(point: dict[str, Any]) -> dict[str, Any]:
     """One score of all folds; none where one of them diverged.
 
-    A stretch unlike all the rest would decide an average: the geometric mean of the RMSE and the
-    median of the log-likelihood let every fold have its say.
+    The median: a stretch unlike all the rest, to which a model must extrapolate, would decide an
+    average.
     """
     if any(None in point[name] for name in _SCORES):
         return {**point, **dict.fromkeys(_SCORES)}
-    middle = float(np.median(point["log_likelihood"]))
-    return {**point, "rmse": geometric_mean(point["rmse"]), "log_likelihood": middle}
+    return {**point, **{name: float(np.median(point[name])) for name in _SCORES}}
 
 
 def ranking(points: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
