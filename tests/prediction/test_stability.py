@@ -121,3 +121,12 @@ def test_data_without_room_for_a_warmup_are_refused():
 def test_copies_start_from_one_state(found):
     """The spread after one step is the process noise alone."""
     np.testing.assert_allclose(found["stable"].variance[0], PROCESS, rtol=0.15)
+
+
+def test_the_figure_has_a_line_per_state_and_its_verdict(found, tmp_path):
+    figure = found["double"].plot(path=tmp_path / "spread.png")
+    (axis,) = figure.axes
+    np.testing.assert_allclose(axis.lines[1].get_ydata(), np.sqrt(found["double"].variance[:, 1]))
+    assert [text.get_text()[:7] for text in axis.get_legend().get_texts()] == ["y1, t^1", "hidden "]
+    assert figure.get_suptitle().startswith("not mean-square stable")
+    assert (tmp_path / "spread.png").stat().st_size > 5000

@@ -6,7 +6,8 @@ the copies settles; in an unstable one it goes on growing, as t^p over the last 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -86,6 +87,12 @@ class Stability:
         if self.stable:
             return Suggestion(50.0, _between(memory, 8, 64), _between(4 * memory, 50, 300))
         return Suggestion(1.0, _between(memory / 4, 16, 50), _between(len(self.variance), 100, 300))
+
+    def plot(self, *, path: str | Path | None = None, title: str = "") -> Any:
+        """The standard deviation of every state over the horizon."""
+        from gpssm.report import plot_stability  # here: a program that never plots need not load it
+
+        return plot_stability(self, path=path, title=title)
 
     def __str__(self) -> str:
         verdict = "mean-square stable" if self.stable else "not mean-square stable"

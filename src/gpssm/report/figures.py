@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from gpssm.prediction import Forecast
+from gpssm.prediction import Forecast, Stability
 from gpssm.training import History
 
 if TYPE_CHECKING:
@@ -116,6 +116,27 @@ def plot_history(history: History, *, path: str | Path | None = None, title: str
             axis.margins(x=0)
         axes[-1, 0].set_xlabel("step")
         _finish(figure, title, path)
+    return figure
+
+
+def plot_stability(
+    stability: Stability, *, path: str | Path | None = None, title: str = ""
+) -> "Figure":
+    """How the spread of copies of one known state grows, a line per state."""
+    import matplotlib.pyplot as plt
+
+    std = np.sqrt(stability.variance)
+    steps = np.arange(1, len(std) + 1)
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(6.0, 3.6), layout="constrained")
+        for d, name in enumerate(stability.state_names):
+            growing = stability.growing[d]
+            label = f"{name}, t^{stability.exponent[d] / 2:.1f}" if growing else f"{name}, settles"
+            axis.plot(steps, std[:, d], color=f"C{d}", lw=1.6 if growing else 1.0, label=label)
+        axis.set(xscale="log", yscale="log", xlabel="steps of open loop")
+        axis.set_ylabel("standard deviation, normalised")
+        axis.legend(fontsize=8)
+        _finish(figure, title or str(stability).splitlines()[0], path)
     return figure
 
 
