@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
-.PHONY: bench demo test lint format docs lock clean table1
+.PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a
 
 demo: $(READY)  ## fit a model to built-in data and show its forecast
 	$(BIN)/python -m gpssm.demo
@@ -28,6 +28,12 @@ bench: $(BENCH)  ## speed and memory, side by side with GPyTorch and GPJax
 
 table1: $(READY)  ## the benchmark table; ARGS="--datasets furnace --methods cbf-ssm-50" for a part
 	$(BIN)/python -m experiments.table1 $(ARGS)
+
+figure1: $(READY)  ## forecasts of the Dubins car as paths; ARGS="--quick" for a first look
+	$(BIN)/python -m experiments.dubins_predictions $(ARGS)
+
+figure3a: $(READY)  ## the car's test error against the length of the training sequences
+	$(BIN)/python -m experiments.sequence_length dubins $(ARGS)
 
 docs: $(DOCS)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
