@@ -8,11 +8,13 @@ BENCH  := $(VENV)/.bench-ready
 
 .PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a
 
-demo: $(READY)  ## fit a model to built-in data and show its forecast
-	$(BIN)/python -m gpssm.demo
+demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
+	$(BIN)/gpssm demo
 
+# The report is tested in a browser where there is one: `apt-get install chromium`, as root. Where
+# there is none these tests are skipped, and -rs says so.
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -rs
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .

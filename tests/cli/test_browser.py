@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
     not CHROMIUM,
     reason="no Chromium: install it with `apt-get install chromium`, or set GPSSM_CHROMIUM",
 )
+PATIENCE = 240_000  # milliseconds: other tests may keep the machine busy
 SIZES = {"laptop": (1280, 900), "phone": (390, 844)}
 
 
@@ -27,31 +28,37 @@ def browser():
         browser.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def open_page(browser, folder):
-    """Opens the report; says what the console and the network saw."""
-    pages = []
+    """Opens the report once for each screen; notes what the console and the network saw."""
+    pages = {}
 
     def opened(size="laptop", scheme="light"):
-        width, height = SIZES[size]
-        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-        page.complaints, page.requests = [], []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.goto((folder / "report.html").as_uri())
-        page.wait_for_selector("html[data-ready=yes]", timeout=120_000)
-        pages.append(page)
-        return page
+        if (size, scheme) not in pages:
+            pages[size, scheme] = load_page(browser, folder / "report.html", size, scheme)
+        return pages[size, scheme]
 
-    yield opened
-    for page in pages:
-        page.close()
+    return opened
 
 
-def axis_range(page, chart="forecast"):
-    script = "key => document.querySelector(`[data-chart=${key}] .plot`).layout.xaxis.range"
-    return page.evaluate(script, chart)
+def load_page(browser, path, size, scheme):
+    width, height = SIZES[size]
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page.set_default_timeout(PATIENCE)
+    page.complaints, page.fetched = [], []
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.on("request", lambda request: page.fetched.append(request.url))
+    page.goto(path.as_uri(), timeout=PATIENCE)
+    page.wait_for_selector("html[data-ready=yes]")
+    return page
+
+
+RANGE = "document.querySelector('[data-chart=forecast] .plot').layout.xaxis.range"
+
+
+def axis_range(page):
+    return page.evaluate(RANGE)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -59,7 +66,7 @@ def axis_range(page, chart="forecast"):
 def test_it_loads_alone_and_fits_the_screen(open_page, size, scheme):
     page = open_page(size, scheme)
     assert page.complaints == []
-    assert [url[:5] for url in page.requests] == ["file:"]
+    assert [url[:5] for url in page.fetched] == ["file:"]
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
     charts = page.locator("[data-chart]").count()
     assert charts == 9
@@ -75,7 +82,7 @@ def test_names_that_look_like_markup_are_text(open_page):
     assert page.locator("run").count() == 0
 
 
-def test_dragging_zooms_and_a_double_click_goes_back(open_page):
+def test_dragging_zooms_and_the_button_goes_back(open_page):
     page = open_page()
     before = axis_range(page)
     box = page.locator("[data-chart=forecast] .nsewdrag").first.bounding_box()
@@ -84,15 +91,10 @@ def test_dragging_zooms_and_a_double_click_goes_back(open_page):
     page.mouse.down()
     page.mouse.move(box["x"] + 0.7 * box["width"], middle, steps=8)
     page.mouse.up()
-    zoomed = axis_range(page)
-    assert zoomed[1] - zoomed[0] < 0.5 * (before[1] - before[0])
-    page.wait_for_timeout(400)  # a second click at once would count as a double one
-    page.mouse.dblclick(box["x"] + 0.5 * box["width"], middle)
-    page.wait_for_function(
-        "before => { const now = document.querySelector('[data-chart=forecast] .plot')"
-        ".layout.xaxis.range; return Math.abs(now[0] - before[0]) < 1e-6; }",
-        arg=before,
-    )
+    wide = before[1] - before[0]
+    page.wait_for_function(f"() => {{ const r = {RANGE}; return r[1] - r[0] < {0.5 * wide}; }}")
+    page.locator("[data-chart=forecast] .modebar-btn[data-title='Reset axes']").click()
+    page.wait_for_function(f"() => Math.abs({RANGE}[0] - {before[0]}) < 1e-6")
 
 
 def test_the_mouse_reads_values_off_the_forecast(open_page):

@@ -11,6 +11,7 @@ from gpssm import __version__
 from gpssm.errors import ConfigError, expected
 from gpssm.inference import Model, method
 from gpssm.inference.presets import METHODS
+from gpssm.report.evaluation import Protocol
 from gpssm.settings import Settings
 from gpssm.training import Stage, Training
 
@@ -65,6 +66,12 @@ class RunConfig(Settings):
         model = method(self.method, **settings)
         return model if name is None else model.replace(name=name)
 
+    def protocol(self, model: Model) -> Protocol:
+        """How the test part is forecast: the recognition may need more than was asked for."""
+        asked = self.forecast
+        warmup = max(asked.warmup, model.shortest_warmup)
+        return Protocol(warmup, asked.horizon, asked.particles)
+
     def resolved(self, model: Model, training: Training) -> "RunConfig":
         """The same configuration with nothing left to defaults."""
         return self.replace(model=model.model_dump(), training=training.model_dump())
@@ -113,6 +120,9 @@ def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     for section in sections:
         changes = {k: v for k, v in given.get(section, {}).items() if v is not None}
         merged[section] = {**file.get(section, {}), **changes}
+    for one, other in (("files", "name"), ("name", "files")):
+        if given.get("data", {}).get(one):  # what is typed takes the place of either
+            merged["data"].pop(other, None)
     config = RunConfig(**merged)
     if config.method not in METHODS:
         raise ConfigError(expected("method", repr(config.method), f"one of {', '.join(METHODS)}"))

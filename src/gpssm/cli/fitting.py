@@ -7,21 +7,14 @@ from typing import Any
 import gpssm
 from gpssm.data import Dataset
 from gpssm.errors import ConfigError
-from gpssm.report.evaluation import MODEL, Evaluation, evaluate, evaluate_baselines
-from gpssm.report.tables import score_table
+from gpssm.inference import Model
+from gpssm.report.evaluation import evaluate_baselines
 from gpssm.training import TrainingStopped
 
 from .configuration import RunConfig, make_config, read_config
-from .folders import (
-    REPORT,
-    RunFolder,
-    check_folder,
-    is_claimed,
-    keep_inputs,
-    keep_scores,
-    open_folder,
-)
+from .folders import REPORT, check_folder, is_claimed, keep_inputs, keep_scores, open_folder
 from .reporting import write_report
+from .scoring import judge
 from .sources import as_data_options, load_data
 from .talk import say, show, show_json
 
@@ -43,22 +36,23 @@ def fit_command(
     check_folder(out)
     if not as_json:
         show(str(data))
-    train(config, data, out)
-    folder = open_folder(out)
-    evaluations, baselines = evaluate_folder(folder)
-    keep_scores(out, scores_of(evaluations, baselines))
-    page = write_report(folder, out / REPORT, evaluations, baselines)
-    if as_json:
-        result = {"run": out, "report": page, "scores": scores_of(evaluations, baselines)}
-        show_json(result)
-        return
-    show(_table(folder, evaluations, baselines))
-    show(f"run     {out}\nreport  {page}")
-
-
-def train(config: RunConfig, data: Dataset, out: Path) -> None:
-    """Fit all seeds into the folder, which is then enough to repeat the run."""
     model = config.build_model(data.dim_y)
+    # First, since it takes seconds, and says whether the test part is long enough to be scored.
+    baselines = evaluate_baselines(data.train, data.test, config.protocol(model))
+    train(config, model, data, out)
+    folder = open_folder(out)
+    judged = judge(folder, baselines=baselines)
+    keep_scores(out, judged.scores())
+    page = write_report(folder, out / REPORT, judged)
+    if as_json:
+        show_json({"run": out, "report": page, "scores": judged.scores()})
+    else:
+        show(judged.table(config.method, data))
+        show(f"run     {out}\nreport  {page}")
+
+
+def train(config: RunConfig, model: Model, data: Dataset, out: Path) -> None:
+    """Fit all seeds into the folder, which is then enough to repeat the run."""
     if not is_claimed(out):
         keep_inputs(out, config.replace(model=model.model_dump()), data)
     settings = {"seed": config.seed, "validation": config.validation, "run_dir": out}
@@ -70,36 +64,3 @@ def train(config: RunConfig, data: Dataset, out: Path) -> None:
     except ConfigError as error:
         raise ConfigError(str(error).replace("run_dir", "--out")) from error
     keep_inputs(out, config.resolved(model, runs[0].training), data)
-
-
-def evaluate_folder(folder: RunFolder) -> tuple[dict[int, Evaluation], dict[str, Evaluation]]:
-    """All seeds, and the baselines, on the test part of the run."""
-    test, protocol = folder.data.test, folder.protocol
-    evaluations = {run.seed: evaluate(run, test, protocol) for run in folder.runs}
-    return evaluations, evaluate_baselines(folder.data.train, test, protocol)
-
-
-def scores_of(
-    evaluations: dict[int, Evaluation], baselines: dict[str, Evaluation]
-) -> dict[str, Any]:
-    """RMSE, log-likelihood and coverage of every seed and of the baselines."""
-    named = {f"{MODEL}, seed {seed}": each for seed, each in evaluations.items()} | baselines
-    return {name: each.scores._asdict() for name, each in named.items()}
-
-
-def _table(
-    folder: RunFolder, evaluations: dict[int, Evaluation], baselines: dict[str, Evaluation]
-) -> Any:
-    named = {f"{folder.config.method}, seed {s}": each.scores for s, each in evaluations.items()}
-    rows = named | {name: each.scores for name, each in baselines.items()}
-    return score_table(table_title(folder.data, evaluations), rows)
-
-
-def table_title(data: Dataset, evaluations: dict[int, Evaluation]) -> str:
-    """How far, from how much, in which unit."""
-    first = next(iter(evaluations.values()))
-    steps = sum(len(each.y) for each in first.open_loop)
-    warmup = first.stretches[0].scored.forecast.warmup
-    units = sorted({unit for unit in data.output_units if unit})
-    words = f", in {units[0]}" if len(units) == 1 else ""
-    return f"{steps} steps open loop after {warmup} measurements{words}"

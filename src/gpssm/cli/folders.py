@@ -1,6 +1,5 @@
 """The folder of a run: models, configuration, data, scores and report, each written whole."""
 
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from gpssm.report.evaluation import Protocol
 from gpssm.run import Run, load
 
 from .configuration import RunConfig, read_config
+from .talk import as_json
 
 CONFIG, DATA, SCORES, REPORT = "config.toml", "data.npz", "scores.json", "report.html"
 _CLAIMED = "run.json"  # written by fit; whoever has it is a run
@@ -39,7 +39,7 @@ class RunFolder:
     @property
     def protocol(self) -> Protocol:
         """How its test part is forecast."""
-        return Protocol(**self.config.forecast.model_dump())
+        return self.config.protocol(self.runs[0].model)
 
     def choose(self, seed: int | None = None) -> Run:
         """One seed by its number; else the one whose training ended with the best ELBO."""
@@ -86,8 +86,8 @@ def keep_inputs(path: Path, config: RunConfig, data: Dataset) -> None:
 
 
 def keep_scores(path: Path, scores: dict[str, Any]) -> None:
-    """Save the scores of all models; a number that is not finite becomes its name."""
-    write_whole(path / SCORES, json.dumps(scores, indent=2))
+    """Save the scores of all models; a number that is not finite becomes null."""
+    write_whole(path / SCORES, as_json(scores))
 
 
 def open_folder(path: Path) -> RunFolder:

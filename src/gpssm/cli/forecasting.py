@@ -9,11 +9,9 @@ import pandas as pd
 import gpssm
 from gpssm.data import Dataset, Experiment
 from gpssm.prediction import Forecast
-from gpssm.report.evaluation import evaluate, evaluate_baselines
-from gpssm.report.tables import score_table
 
-from .fitting import evaluate_folder, scores_of, table_title
 from .folders import open_folder, write_whole
+from .scoring import judge
 from .sources import load_more
 from .talk import may_write, show, show_json
 
@@ -75,16 +73,9 @@ def evaluate_command(run_path: Path, arguments: Sequence[str], as_json: bool) ->
     """Scores on the test part of the run, or on other data."""
     gpssm.prepare()
     folder = open_folder(run_path)
-    if arguments:
-        test = load_more(arguments, folder.config.data, folder.data)
-        evaluations = {run.seed: evaluate(run, test, folder.protocol) for run in folder.runs}
-        baselines = evaluate_baselines(folder.data.train, test, folder.protocol)
-    else:
-        evaluations, baselines = evaluate_folder(folder)
-    scores = scores_of(evaluations, baselines)
+    test = load_more(arguments, folder.config.data, folder.data) if arguments else None
+    judged = judge(folder, test)
     if as_json:
-        show_json({"run": run_path, "scores": scores})
-        return
-    rows = {f"{folder.config.method}, seed {s}": each.scores for s, each in evaluations.items()}
-    rows |= {name: each.scores for name, each in baselines.items()}
-    show(score_table(table_title(folder.data, evaluations), rows))
+        show_json({"run": run_path, "scores": judged.scores()})
+    else:
+        show(judged.table(folder.config.method, folder.data))

@@ -6,29 +6,24 @@ from pathlib import Path
 import gpssm
 from gpssm.errors import ConfigError, expected
 from gpssm.report.compare import Compared, comparison_page
-from gpssm.report.evaluation import Evaluation, evaluate
+from gpssm.report.evaluation import evaluate
 from gpssm.report.page import ReportInput, report_page
 
 from .folders import CONFIG, REPORT, RunFolder, open_folder, write_whole
+from .scoring import Judged, judge
 from .talk import may_write, show, show_json
 
 
-def write_report(
-    folder: RunFolder,
-    path: Path,
-    evaluations: dict[int, Evaluation],
-    baselines: dict[str, Evaluation],
-    seed: int | None = None,
-) -> Path:
+def write_report(folder: RunFolder, path: Path, judged: Judged, seed: int | None = None) -> Path:
     """The page of one run, about one of its seeds; the table has all of them."""
     chosen = folder.choose(seed)
     given = ReportInput(
         title=folder.name,
         run=chosen,
         data=folder.data,
-        evaluation=evaluations[chosen.seed],
-        baselines=baselines,
-        other_seeds={s: each for s, each in evaluations.items() if s != chosen.seed},
+        evaluation=judged.seeds[chosen.seed],
+        baselines=judged.baselines,
+        other_seeds={s: each for s, each in judged.seeds.items() if s != chosen.seed},
         configuration=(folder.path / CONFIG).read_text(encoding="utf-8"),
     )
     return write_whole(path, report_page(given))
@@ -38,8 +33,6 @@ def report_command(
     paths: Sequence[Path], out: Path | None, seed: int | None, overwrite: bool, as_json: bool
 ) -> None:
     """A page for each run."""
-    from .fitting import evaluate_folder
-
     if out is not None and len(paths) > 1:
         remedy = "Leave --out out: each run gets its own report.html."
         raise ConfigError(expected("--out", f"{len(paths)} runs", "one", remedy))
@@ -49,9 +42,7 @@ def report_command(
     pages = []
     for path in paths:
         folder = open_folder(path)
-        evaluations, baselines = evaluate_folder(folder)
-        target = out or path / REPORT
-        pages.append(write_report(folder, target, evaluations, baselines, seed))
+        pages.append(write_report(folder, out or path / REPORT, judge(folder), seed))
     if as_json:
         show_json({"reports": pages})
     else:

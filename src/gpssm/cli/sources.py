@@ -16,8 +16,8 @@ def as_data_options(arguments: Sequence[str]) -> dict[str, object]:
     if not arguments:
         return {}
     if len(arguments) == 1 and _is_registered(arguments[0]):
-        return {"name": arguments[0], "files": ()}
-    return {"files": tuple(str(Path(each).absolute()) for each in arguments), "name": None}
+        return {"name": arguments[0]}
+    return {"files": tuple(str(Path(each).absolute()) for each in arguments)}
 
 
 def load_data(config: DataConfig) -> Dataset:

@@ -65,8 +65,13 @@ def show(content: Any) -> None:
 
 
 def show_json(content: Any) -> None:
-    """One JSON object on standard output; a number that is not finite becomes null."""
-    print(json.dumps(_plain(content), indent=2, allow_nan=False, ensure_ascii=False))
+    """One JSON object on standard output."""
+    print(as_json(content))
+
+
+def as_json(content: Any) -> str:
+    """JSON by the standard: a number that is not finite becomes null."""
+    return json.dumps(_plain(content), indent=2, allow_nan=False, ensure_ascii=False)
 
 
 def may_write(path: Path, overwrite: bool = False) -> Path:

@@ -12,7 +12,6 @@ from .charts import Chart
 from .summary import Finding
 
 _HERE = Path(__file__).parent
-_MARKS = {"good": "good", "caution": "caution", "problem": "problem"}
 
 
 def page(title: str, body: Iterable[str], charts: Iterable[Chart]) -> str:
@@ -67,7 +66,7 @@ def tiles(pairs: Iterable[tuple[str, str]]) -> str:
 def findings(found: Iterable[Finding]) -> str:
     """The list of what to trust."""
     items = "".join(
-        f'<li><span class="mark {each.verdict}">{_MARKS[each.verdict]}</span>'
+        f'<li><span class="mark {each.verdict}">{each.verdict}</span>'
         f"<span>{escape(each.text)}</span></li>"
         for each in found
     )

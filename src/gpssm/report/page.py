@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import product
@@ -15,7 +15,12 @@ from gpssm import __version__
 from gpssm.data import Dataset
 from gpssm.errors import DataError
 from gpssm.gp.kernels import Stationary
-from gpssm.prediction.calibration import coverage_curve, horizon_profile, pit_values
+from gpssm.prediction.calibration import (
+    HorizonBin,
+    coverage_curve,
+    horizon_profile,
+    pit_values,
+)
 from gpssm.prediction.residuals import (
     autocorrelation,
     cross_correlation,
@@ -114,7 +119,7 @@ def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding |
     rmses = [evaluation.scores.rmse, *(e.scores.rmse for e in given.other_seeds.values())]
     found: list[Finding | None] = [
         summary.accuracy(evaluation, given.baselines, _unit(given.data)),
-        summary.calibration(evaluation.scores.coverage, profiles[0]),
+        summary.calibration(evaluation.scores.coverage, min(profiles, key=_covered)),
         summary.middle(pooled_coverage(scored, 0.5)),
     ]
     for d, name in enumerate(names):
@@ -124,6 +129,12 @@ def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding |
         found += _residual_findings(given, residuals)
     found += [summary.seeds(rmses), *summary.extrapolation(given.data)]
     return [*found, *summary.training(given.run.history.table)]
+
+
+def _covered(profile: Sequence[HorizonBin]) -> float:
+    """Share of the measurements of one output inside the 95 % band."""
+    known = [each.known for each in profile]
+    return float(np.average([each.coverage for each in profile], weights=known))
 
 
 def _residual_findings(given: ReportInput, residuals: Residuals) -> list[Finding | None]:

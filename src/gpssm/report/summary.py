@@ -40,6 +40,8 @@ def accuracy(evaluation: Evaluation, baselines: Mapping[str, Evaluation], unit: 
     words += "linear ARX"
     if rmse > mean * (1.0 - _EVEN):
         return Finding("problem", f"{words}: no better than predicting the mean. Do not use it.")
+    if not np.isfinite(arx):
+        return Finding("good", f"{words}, which diverges.")
     if rmse > arx * (1.0 + _EVEN):
         return Finding("caution", f"{words}: the linear model is more accurate here. Start there.")
     if rmse > arx * (1.0 - _EVEN):
