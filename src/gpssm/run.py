@@ -16,6 +16,7 @@ from .data import Dataset, Normalisation, Windows, batch
 from .errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
+from .model import Physics
 from .prediction import Forecast, predict
 from .training import (
     ROLLBACKS,
@@ -233,7 +234,9 @@ def _fit_runs(
         stretches = cut_stretches(held_out, normalisation, training) if held_out else None
         windows = phases[-1].windows
         keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
-        systems = [_fresh_system(key, model, windows, training) for key in keys[:, 0]]
+        systems = [
+            _fresh_system(key, model, windows, training, normalisation) for key in keys[:, 0]
+        ]
         checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
         dials = [Dials.of(each) for each in trainings]
         results = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, dials)
@@ -310,15 +313,24 @@ def _check_skipped(results: Sequence[TrainingResult]) -> None:
             warnings.warn(message, GpssmWarning, stacklevel=3)
 
 
-def _fresh_system(key: PRNGKeyArray, model: Model, windows: Windows, training: Training) -> System:
+def _fresh_system(
+    key: PRNGKeyArray,
+    model: Model,
+    windows: Windows,
+    training: Training,
+    normalisation: Normalisation,
+) -> System:
     """Where training starts, with inducing inputs placed on some of the sequences."""
     examples = batch(windows, training.sequence_length, key, 0, _EXAMPLES)
-    return build(key, model, from_batch_first(*examples))
+    return build(key, model, from_batch_first(*examples), normalisation)
 
 
-def load(path: str | Path) -> Run:
-    """Read a run that `Run.save` wrote."""
-    return Run(*modelfile.load(path))
+def load(path: str | Path, physics: Physics | None = None) -> Run:
+    """Read a run that `Run.save` wrote.
+
+    A model file holds no code: a run with equations of motion needs the same `physics` again.
+    """
+    return Run(*modelfile.load(path, physics))
 
 
 def _dataset(data: Any, u: Any, y: Any) -> Dataset:
