@@ -24,6 +24,7 @@ from .data import (
 )
 from .errors import ConfigError, DataError, GpssmError, ModelFileError, TrainingError
 from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
+from .model import Physics, Prior, log_normal, normal
 from .prediction import Forecast
 from .prepare import prepare
 from .run import Run, fit, fit_candidates, load
@@ -40,6 +41,8 @@ __all__ = [
     "Model",
     "ModelFileError",
     "Normalisation",
+    "Physics",
+    "Prior",
     "Run",
     "Stage",
     "Training",
@@ -50,7 +53,9 @@ __all__ = [
     "list_datasets",
     "load",
     "load_dataset",
+    "log_normal",
     "method",
+    "normal",
     "pr_ssm",
     "prepare",
     "read",

@@ -84,8 +84,9 @@ class Model(Settings):
     inducing_mean: float = Field(0.0025, ge=0, description="size of the mean of q(u), at the start")
     inducing_std: float = Field(0.01, gt=0, description="standard deviation of q(u), at the start")
     process_variance: float = Field(4e-6, gt=0, description="Σx, at the start")
-    output_variance: float = Field(
-        1.0, gt=0, description="Σy and the hidden entries of r, at the start"
+    output_variance: float = Field(1.0, gt=0, description="Σy, at the start")
+    hidden_variance: float | None = Field(
+        None, gt=0, description="the hidden entries of r, at the start; None: as `output_variance`"
     )
     informative_initial_state: bool = Field(False, description="let KL(q(x[1])‖p(x[1])) count")
 

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +13,7 @@ from gpssm.data import Normalisation
 from gpssm.errors import ConfigError, expected
 from gpssm.gp import SparseGP, make_kernel
 from gpssm.gp.positive import raw_positive
-from gpssm.gp.sparse import make_inducing_posterior
+from gpssm.gp.sparse import inducing_cholesky, make_inducing_posterior, triangular_inverse
 from gpssm.model import (
     AbstractDynamics,
     Emission,
@@ -22,6 +23,7 @@ from gpssm.model import (
     Transition,
     make_hybrid,
 )
+from gpssm.model.physics import INNOVATION
 
 from .family import Model, Posterior, System
 from .recognition import make_recognition
@@ -101,11 +103,25 @@ def _assemble(
         inputs = _inputs_of_f_b(config, dynamics, hidden, dim_u, dim_y)
         kernel = config.smoother_kernel or config.kernel
         smoother = _make_gp(key_backward, config, kernel, hidden, inputs, z_backward)
+        smoother = _observe(config, smoother)
     return System(
         _make_model(config, gp, dynamics, dim_y),
         _make_posterior(key_recognition, config, smoother, dim_u + dim_y, hidden),
         config,
     )
+
+
+def _observe(config: Model, smoother: SparseGP) -> SparseGP:
+    """Where f_b sees an innovation, it starts as an observer: gain · innovation at the points z."""
+    physics = config.physics
+    if physics is None or INNOVATION not in physics.smoother_sees:
+        return smoother
+    hidden, q = len(physics.hidden), smoother.posterior
+    values = physics.observer_gain * smoother.inducing_inputs[:, -hidden:].T
+    if q.whitened:
+        values = triangular_inverse(inducing_cholesky(smoother, values.dtype)) @ values[..., None]
+        values = values[..., 0]
+    return eqx.tree_at(lambda gp: gp.posterior.mean, smoother, q.mean + values)
 
 
 def _shape_of_f(config: Model, dynamics: AbstractDynamics, dim_u: int) -> tuple[int, int]:
@@ -146,7 +162,8 @@ def _make_posterior(
         recognition = make_recognition(
             key, config.recognition, config.warmup, channels, config.dim_x
         )
-    return Posterior(recognition, smoother, raw_positive(np.full(hidden, config.output_variance)))
+    variance = config.hidden_variance or config.output_variance
+    return Posterior(recognition, smoother, raw_positive(np.full(hidden, variance)))
 
 
 def _make_gp(

@@ -19,7 +19,7 @@ Rates = Callable[[Float[Array, " states"]], Float[Array, " states"]]
 # The classical Runge-Kutta method. It has no error estimate: the step is constant.
 RK4 = diffrax.ButcherTableau(
     c=np.array([1 / 2, 1 / 2, 1]),
-    a_lower=(np.array([1 / 2]), np.array([0, 1 / 2]), np.array([0, 0, 1])),
+    a_lower=(np.array([1 / 2]), np.array([0.0, 1 / 2]), np.array([0.0, 0.0, 1.0])),
     b_sol=np.array([1 / 6, 1 / 3, 1 / 3, 1 / 6]),
     b_error=np.zeros(4),
 )
@@ -40,8 +40,7 @@ def integrate(
     if solver == "rk4":
         return _explicit(RK4, rates, x, step)
     if solver == "euler":
-        term = diffrax.ODETerm(lambda t, x, args: rates(x))  # noqa: ARG005
-        return diffrax.Euler().step(term, 0.0, step, x, None, None, made_jump=False)[0]
+        return _euler(rates, x, step)
     return _symplectic(rates, x, step, positions)
 
 
@@ -67,23 +66,20 @@ def _weighted(weights: Float[np.ndarray, " stages"], slopes: Sequence[Array]) ->
 def _symplectic(
     rates: Rates, x: Float[Array, " states"], step: float, positions: Sequence[int]
 ) -> Float[Array, " states"]:
-    """v⁺ = v + h a(q, v), then q⁺ = q + h q̇(q, v⁺): diffrax's semi-implicit Euler.
+    """v⁺ = v + h a(q, v), then q⁺ = q + h q̇(q, v⁺): Euler's method for one half after the other.
 
-    diffrax shows a rate only the other half of the state; the old values of its own half, on
-    which friction or a quaternion's rate depends, come as arguments.
+    (`diffrax.SemiImplicitEuler` wants halves of the same size; a quaternion has one number more
+    than its angular velocity.)
     """
     q_index = np.asarray(positions, dtype=int)
     v_index = np.setdiff1d(np.arange(x.shape[0]), q_index)
     back = np.argsort(np.concatenate([v_index, q_index]))
-    q, v = x[q_index], x[v_index]
-
-    def joined(v: Array, q: Array) -> Array:
-        return rates(jnp.concatenate([v, q])[back])
-
-    terms = (
-        diffrax.ODETerm(lambda t, q, old: joined(old[0], q)[v_index]),  # noqa: ARG005
-        diffrax.ODETerm(lambda t, v, old: joined(v, old[1])[q_index]),  # noqa: ARG005
-    )
-    solver = diffrax.SemiImplicitEuler()
-    v, q = solver.step(terms, 0.0, step, (v, q), (v, q), None, made_jump=False)[0]
+    v, q = x[v_index], x[q_index]
+    v = _euler(lambda v: rates(jnp.concatenate([v, q])[back])[v_index], v, step)
+    q = _euler(lambda q: rates(jnp.concatenate([v, q])[back])[q_index], q, step)
     return jnp.concatenate([v, q])[back]
+
+
+def _euler(rates: Rates, x: Float[Array, " states"], step: float) -> Float[Array, " states"]:
+    term = diffrax.ODETerm(lambda t, x, args: rates(x))  # noqa: ARG005
+    return diffrax.Euler().step(term, 0.0, step, x, None, None, made_jump=False)[0]

@@ -1,6 +1,6 @@
 """The Gaussian process state-space model: transition, emission, initial state."""
 
-from .dynamics import AbstractDynamics, Hybrid, Increment, make_hybrid
+from .dynamics import AbstractDynamics, Hybrid, Increment, make_hybrid, with_common_scales
 from .emission import Emission
 from .gaussian import gaussian_kl, gaussian_log_density
 from .initial import InitialState
@@ -23,4 +23,5 @@ __all__ = [
     "log_normal",
     "make_hybrid",
     "normal",
+    "with_common_scales",
 ]

@@ -6,6 +6,7 @@ The time loop asks both the same questions, in normalised units.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -22,7 +23,8 @@ from .gaussian import gaussian_kl
 from .physics import INNOVATION, Physics
 
 _PARAMETER_STD = 0.1  # of q(θ) at the start, where the prior has 1
-_TYPICAL = 256  # states from which the size of an innovation is found
+_TYPICAL = 256  # states from which typical sizes are found
+_NOTHING = 1e-18
 Moments = tuple[Float[Array, "states n"], Float[Array, "states n"]]
 
 
@@ -136,6 +138,11 @@ class Units(NamedTuple):
         x = _reordered(x, tuple(int(i) for i in np.argsort(self.order)))
         return (x - _along(self.x_mean, x)) / _along(self.x_std, x)
 
+    def normal_rates(self, rates: Float[Array, "states *n"]) -> Float[Array, "states *n"]:
+        """Rates of a physical state, or derivatives of them, in normalised units."""
+        rates = _reordered(rates, tuple(int(i) for i in np.argsort(self.order)))
+        return rates / _along(self.x_std, rates)
+
     def input(self, u: Float[Array, "controls *n"]) -> Float[Array, "controls *n"]:
         """A normalised input in physical units."""
         return _along(self.u_mean, u) + _along(self.u_std, u) * u
@@ -174,7 +181,7 @@ class Hybrid(AbstractDynamics):
     raw_parameter_std: Float[Array, " learned"]
     physics: Physics = eqx.field(static=True)
     units: Units = eqx.field(static=True)
-    innovation_std: tuple[float, ...] = eqx.field(static=True)
+    sizes: "Sizes" = eqx.field(static=True)
 
     @property
     def parameter_std(self) -> Float[Array, " learned"]:
@@ -234,9 +241,7 @@ class Hybrid(AbstractDynamics):
         values, f = self.physics.values(theta), self.force(f_mean)
         after = self.physics.advance(state, control, values, f)
         slopes = jax.jacfwd(lambda f: self.physics.change(state, control, values, self.force(f)))
-        # h ∂ẋ/∂f in normalised units; the rows go back to the order of the normalised states
-        moved = _reordered(slopes(f_mean), tuple(int(i) for i in np.argsort(self.units.order)))
-        moved = self.physics.step * moved / _along(self.units.x_std, moved)
+        moved = self.physics.step * self.units.normal_rates(slopes(f_mean))
         return self.units.normal(after), jnp.square(moved) @ f_variance
 
     def force(self, f: Float[Array, "outputs *n"]) -> Float[Array, "outputs *n"]:
@@ -256,15 +261,17 @@ class Hybrid(AbstractDynamics):
     def look_back(
         self, h: Float[Array, "hidden n"], signal: Float[Array, "signals n"]
     ) -> tuple[Float[Array, "hidden n"], Float[Array, "inputs n"]]:
-        """Where the equations, run backwards from (y[t+1], h[t+1]) with f = 0, come from.
+        """One step of Euler's method back in time from (y[t+1], h[t+1]) with f = 0.
 
-        f_b corrects that by what it sees: chosen channels and the innovation, the measured y[t]
-        minus the computed one, in units of what one step does. It is a backward observer.
+        f_b corrects that by what it sees: chosen channels, and the innovation. The measured y[t]
+        minus the computed one, e, is seen as the change of h that would explain it: Jᵀ e / |J|²
+        with J = ∂ŷ[t]/∂h. So f_b = gain · innovation is a backward observer, which also corrects
+        what Euler's method and f = 0 leave out: nothing finer is needed here.
         """
         physics, dim_y = self.physics, self.units.outputs
         y_next, y, u = jnp.split(signal, [dim_y, 2 * dim_y])
         later = jnp.concatenate([y_next, h])
-        before = jax.vmap(self._before, in_axes=-1, out_axes=-1)(later, u)
+        before, innovation = jax.vmap(self._observe, in_axes=-1, out_axes=-1)(later, u, y)
 
         def chosen(among: Sequence[str], x: Array) -> Array:
             return self._channels([n for n in physics.smoother_sees if n in among], x, u)
@@ -276,14 +283,32 @@ class Hybrid(AbstractDynamics):
             chosen(physics.inputs, later),
         ]
         if INNOVATION in physics.smoother_sees:
-            channels.append((y - before[:dim_y]) / _along(self.innovation_std, y))
-        return before[dim_y:], jnp.concatenate(channels)
+            channels.append(innovation / _along(self.sizes.pulls, innovation))
+        return before, jnp.concatenate(channels)
 
-    def _before(self, x: Array, u: Array) -> Array:
+    def _observe(self, x: Array, u: Array, y: Array) -> tuple[Array, Array]:
+        """ĥ[t], and Jᵀ e."""
+        dim_y = self.units.outputs
         values = self.physics.values(self.parameter_mean)
         nothing = jnp.zeros(len(self.physics.yields), x.dtype)
-        state, control = self.units.state(x), self.units.input(u)
-        return self.units.normal(self.physics.advance(state, control, values, nothing, -1.0))
+
+        def back(h: Array) -> tuple[Array, Array]:
+            whole = jnp.concatenate([x[:dim_y], h])
+            rates = self.physics.change(
+                self.units.state(whole), self.units.input(u), values, nothing
+            )
+            before = whole - self.physics.step * self.units.normal_rates(rates)
+            return before[:dim_y], before
+
+        computed, pull, before = jax.vjp(back, x[dim_y:], has_aux=True)
+        return before[dim_y:], pull(y - computed)[0]
+
+    def _output_changes(self, x: Array, u: Array) -> Array:
+        """How far one step moves the normalised outputs."""
+        values = self.physics.values(self.parameter_mean)
+        nothing = jnp.zeros(len(self.physics.yields), x.dtype)
+        rates = self.physics.change(self.units.state(x), self.units.input(u), values, nothing)
+        return self.physics.step * self.units.normal_rates(rates)[: self.units.outputs]
 
     def _channels(self, names: Sequence[str], x: Array, u: Array) -> Array:
         """Rows of normalised states and inputs by name, in the order of the names."""
@@ -297,30 +322,62 @@ class Hybrid(AbstractDynamics):
         The same content as the outputs: but velocities are in small differences of outputs, which
         a network would have to find in numbers that are all nearly the same.
         """
-        changes = (y[1:] - y[:-1]) / _along(self.innovation_std, y[0])[None]
+        changes = (y[1:] - y[:-1]) / _along(self.sizes.changes, y[0])[None]
         return jnp.concatenate([y[:1], changes])
+
+
+class Sizes(NamedTuple):
+    """How large some things are for typical states: so that what networks and GPs see is near 1.
+
+    They follow from physics and normalisation alone: a model that is loaded has the same ones.
+    """
+
+    changes: tuple[float, ...]  # of each normalised output in one step
+    pulls: tuple[float, ...]  # |J|² of each hidden state
 
 
 def make_hybrid(physics: Physics, normalisation: Normalisation) -> Hybrid:
     """The dynamics of a user's physics for data of this normalisation; parameters at the prior."""
     units, count = make_units(physics, normalisation), len(physics.learned)
     raw_std = raw_positive(np.full(count, _PARAMETER_STD))
-    ones = (1.0,) * units.outputs
-    plain = Hybrid(jnp.zeros(count), raw_std, physics, units, ones)
-    return Hybrid(jnp.zeros(count), raw_std, physics, units, innovation_scale(plain))
+    plain = Sizes((1.0,) * units.outputs, (1.0,) * len(physics.hidden))
+    dynamics = Hybrid(jnp.zeros(count), raw_std, physics, units, plain)
+    return Hybrid(jnp.zeros(count), raw_std, physics, units, typical_sizes(dynamics))
 
 
-def innovation_scale(dynamics: Hybrid) -> tuple[float, ...]:
-    """How far one step moves each normalised output, over states as large as the data and scales.
+def with_common_scales(normalisation: Normalisation, physics: Physics | None) -> Normalisation:
+    """One scale for all measured components of a unit vector: it has one noise, and it can turn.
 
-    From fixed pseudo-random states at the mean input: the same physics and data give the same
-    numbers again when a model is loaded.
+    A component that happened to be still while the data were taken would otherwise be blown up.
     """
-    physics, units = dynamics.physics, dynamics.units
+    if physics is None:
+        return normalisation
+    std = normalisation.y_std.copy()
+    for group in physics.unit_vectors:
+        rows = [physics.observed.index(name) for name in group if name in physics.observed]
+        if rows:
+            std[rows] = np.sqrt(np.mean(np.square(std[rows])))
+    return replace(normalisation, y_std=std)
+
+
+def typical_sizes(dynamics: Hybrid) -> Sizes:
+    """From fixed pseudo-random states, as large as the data and the scales, at the mean input."""
+    physics, outputs = dynamics.physics, dynamics.units.outputs
     draws = np.random.default_rng(0).standard_normal((len(physics.states), _TYPICAL))
     with jax.enable_x64(True):
         x = dynamics.settle(jnp.asarray(draws))
-        u = jnp.zeros((len(physics.inputs), _TYPICAL))
-        before = jax.vmap(dynamics._before, in_axes=-1, out_axes=-1)(x, u)
-        moved = np.sqrt(np.mean(np.square(np.asarray(before - x)[: units.outputs]), axis=1))
-    return tuple(float(m) if np.isfinite(m) and m > 1e-9 else 1.0 for m in moved)
+        u, zero = jnp.zeros((len(physics.inputs), _TYPICAL)), jnp.zeros((outputs, _TYPICAL))
+        observe = jax.vmap(dynamics._observe, in_axes=-1, out_axes=-1)
+        # Jᵀ (y − ŷ) at y = 0 and at each axis: their differences are the columns of Jᵀ
+        at_zero = observe(x, u, zero)[1]
+        columns = [observe(x, u, zero.at[i].set(1.0))[1] - at_zero for i in range(outputs)]
+        squares = sum(jnp.square(column) for column in columns)
+        rates = jax.vmap(dynamics._output_changes, in_axes=-1, out_axes=-1)(x, u)
+    moved = np.sqrt(np.mean(np.square(np.asarray(rates)), axis=1))
+    squares = np.mean(np.asarray(squares), axis=1)
+    return Sizes(_sound(moved), _sound(squares))
+
+
+def _sound(sizes: np.ndarray) -> tuple[float, ...]:
+    """One in place of what is zero or not finite."""
+    return tuple(float(s) if np.isfinite(s) and s > _NOTHING else 1.0 for s in sizes)

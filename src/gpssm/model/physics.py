@@ -89,6 +89,8 @@ class Physics:
     """Steps of the solver between two samples."""
     smoother_sees: Sequence[str] = (INNOVATION,)
     """What the backward GP sees: names of states and inputs, and `innovation`."""
+    observer_gain: float = 0.2
+    """At the start of training f_b is this times the innovation: an observer."""
     name: str = "physics"
     """How messages call it."""
 
@@ -136,11 +138,10 @@ class Physics:
         u: Float[Array, " inputs"],
         values: Values,
         f: Float[Array, " yields"],
-        direction: float = 1.0,
     ) -> Float[Array, " states"]:
-        """x one sample later, or earlier with the direction −1, back on its unit vectors."""
+        """x one sample later, back on its unit vectors."""
         positions = [self.states.index(name) for name in self.positions]
-        step = direction * self.step / self.substeps
+        step = self.step / self.substeps
         for _ in range(self.substeps):
             x = integrate(lambda x: self.change(x, u, values, f), x, step, self.solver, positions)
         return self.project(x)
@@ -177,6 +178,7 @@ class Physics:
             "positions": list(self.positions),
             "substeps": self.substeps,
             "smoother_sees": list(self.smoother_sees),
+            "observer_gain": float(self.observer_gain),
         }
 
 
