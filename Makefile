@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
-.PHONY: bench demo test lint format docs lock clean table1
+.PHONY: bench demo test lint format docs lock clean table1 figure4 figure3b tailsitter
 
 demo: $(READY)  ## fit a model to built-in data and show its forecast
 	$(BIN)/python -m gpssm.demo
@@ -28,6 +28,15 @@ bench: $(BENCH)  ## speed and memory, side by side with GPyTorch and GPJax
 
 table1: $(READY)  ## the benchmark table; ARGS="--datasets furnace --methods cbf-ssm-50" for a part
 	$(BIN)/python -m experiments.table1 $(ARGS)
+
+figure4: $(READY)  ## forces of the drone; ARGS="--quick" for the short form
+	$(BIN)/python -m experiments.drone --figure 4 --methods cbf-ssm --lengths 50 $(ARGS)
+
+figure3b: $(READY)  ## the drone's test error against sequence length; ARGS="--quick"
+	$(BIN)/python -m experiments.drone --figure 3b $(ARGS)
+
+tailsitter: $(READY)  ## measured flights; ARGS="--quick" for the short form
+	$(BIN)/python -m experiments.tailsitter $(ARGS)
 
 docs: $(DOCS)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

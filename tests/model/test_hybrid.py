@@ -13,7 +13,6 @@ import gpssm
 from gpssm.data import Normalisation
 from gpssm.errors import ConfigError, ModelFileError
 from gpssm.inference import System, Weights, build, cbf_ssm, method
-from gpssm.inference.presets import METHODS
 from gpssm.mechanics import rigid_body_rates
 from gpssm.model import Physics, log_normal, make_hybrid, normal, with_common_scales
 from support import SMALL, elbo, make_sequences, make_system, run_posterior
@@ -91,11 +90,11 @@ def test_a_gp_of_zero_is_pure_physics(key):
 
 
 def drift(x, u, parameters, f):
-    """No physics at all: f is the rate of every state."""
-    return f / STEP
+    """No physics at all: f is the rate of every state, in another order than the states have."""
+    return jnp.stack([f[1], f[0], f[2]]) / STEP
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ["pr-ssm", "vcdt", "cbf-ssm-50"])
 def test_a_physics_of_zero_is_the_black_box(name, key):
     """Every term of the ELBO and every state, for data whose units are not normalised."""
     sequences = make_sequences(batch=2, time=7, dim_y=1, missing=0.2)
@@ -103,22 +102,14 @@ def test_a_physics_of_zero_is_the_black_box(name, key):
     nothing = Physics(
         rates=drift, step=STEP, states=("more", "seen", "hidden"), observed=("seen",),
         scales=scales, inputs=("input",), sees=("seen", "more", "hidden", "input"),
-        yields={"more": 3.0, "seen": 0.4, "hidden": 0.7},
+        yields={"seen": 0.4, "more": 3.0, "hidden": 0.7},
         smoother_sees=("more", "hidden", "seen", "input"),
     )  # fmt: skip
     settings = {**SMALL, "recognition": "output"} if not name.startswith("cbf") else SMALL
     plain = make_system(method(name, dim_x=3, **settings), sequences)
     blank = build(jax.random.key(0), method(name, physics=nothing, **settings), sequences, UNITS)
-    # latent order: seen, more, hidden; f yields (more, seen, hidden)
-    order = np.array([1, 0, 2])
-    gp = plain.model.transition.gp
-    q = gp.posterior
-    q = eqx.tree_at(lambda q: (q.mean, q.raw_scale), q, (q.mean[order], q.raw_scale[order]))
-    model = eqx.tree_at(
-        lambda m: (m.transition.gp.posterior, m.transition.dynamics),
-        plain.model,
-        (q, blank.model.transition.dynamics),
-    )
+    dynamics = blank.model.transition.dynamics
+    model = eqx.tree_at(lambda m: m.transition.dynamics, plain.model, dynamics)
     ours = System(model, plain.posterior, blank.config)
     weights = Weights(state_kl=0.7, inducing_kl=0.1, entropy=0.3)
     for term, value in elbo(key, ours, sequences, weights)._asdict().items():

@@ -289,26 +289,22 @@ class Hybrid(AbstractDynamics):
     def _observe(self, x: Array, u: Array, y: Array) -> tuple[Array, Array]:
         """ĥ[t], and Jᵀ e."""
         dim_y = self.units.outputs
-        values = self.physics.values(self.parameter_mean)
-        nothing = jnp.zeros(len(self.physics.yields), x.dtype)
 
         def back(h: Array) -> tuple[Array, Array]:
-            whole = jnp.concatenate([x[:dim_y], h])
-            rates = self.physics.change(
-                self.units.state(whole), self.units.input(u), values, nothing
-            )
-            before = whole - self.physics.step * self.units.normal_rates(rates)
+            before = self.before(jnp.concatenate([x[:dim_y], h]), u)
             return before[:dim_y], before
 
         computed, pull, before = jax.vjp(back, x[dim_y:], has_aux=True)
         return before[dim_y:], pull(y - computed)[0]
 
-    def _output_changes(self, x: Array, u: Array) -> Array:
-        """How far one step moves the normalised outputs."""
-        values = self.physics.values(self.parameter_mean)
+    def before(
+        self, x: Float[Array, " states"], u: Float[Array, " controls"]
+    ) -> Float[Array, " states"]:
+        """One step of Euler's method back in time, with f = 0 and the parameters at their mean."""
         nothing = jnp.zeros(len(self.physics.yields), x.dtype)
+        values = self.physics.values(self.parameter_mean)
         rates = self.physics.change(self.units.state(x), self.units.input(u), values, nothing)
-        return self.physics.step * self.units.normal_rates(rates)[: self.units.outputs]
+        return x - self.physics.step * self.units.normal_rates(rates)
 
     def _channels(self, names: Sequence[str], x: Array, u: Array) -> Array:
         """Rows of normalised states and inputs by name, in the order of the names."""
@@ -363,19 +359,18 @@ def with_common_scales(normalisation: Normalisation, physics: Physics | None) ->
 def typical_sizes(dynamics: Hybrid) -> Sizes:
     """From fixed pseudo-random states, as large as the data and the scales, at the mean input."""
     physics, outputs = dynamics.physics, dynamics.units.outputs
+
+    @jax.jit
+    def one(x: Array) -> tuple[Array, Array]:
+        u = jnp.zeros(len(physics.inputs), x.dtype)
+        back = lambda h: dynamics.before(jnp.concatenate([x[:outputs], h]), u)[:outputs]  # noqa: E731
+        J = jax.jacfwd(back)(x[outputs:])
+        return jnp.square(back(x[outputs:]) - x[:outputs]), jnp.sum(jnp.square(J), axis=0)
+
     draws = np.random.default_rng(0).standard_normal((len(physics.states), _TYPICAL))
-    with jax.enable_x64(True):
-        x = dynamics.settle(jnp.asarray(draws))
-        u, zero = jnp.zeros((len(physics.inputs), _TYPICAL)), jnp.zeros((outputs, _TYPICAL))
-        observe = jax.vmap(dynamics._observe, in_axes=-1, out_axes=-1)
-        # Jᵀ (y − ŷ) at y = 0 and at each axis: their differences are the columns of Jᵀ
-        at_zero = observe(x, u, zero)[1]
-        columns = [observe(x, u, zero.at[i].set(1.0))[1] - at_zero for i in range(outputs)]
-        squares = sum(jnp.square(column) for column in columns)
-        rates = jax.vmap(dynamics._output_changes, in_axes=-1, out_axes=-1)(x, u)
-    moved = np.sqrt(np.mean(np.square(np.asarray(rates)), axis=1))
-    squares = np.mean(np.asarray(squares), axis=1)
-    return Sizes(_sound(moved), _sound(squares))
+    with jax.enable_x64(True):  # whatever the caller has: the same numbers again
+        changes, squares = jax.vmap(one)(dynamics.settle(jnp.asarray(draws)).T)
+    return Sizes(_sound(np.sqrt(changes.mean(axis=0))), _sound(np.asarray(squares.mean(axis=0))))
 
 
 def _sound(sizes: np.ndarray) -> tuple[float, ...]:
