@@ -31,6 +31,7 @@ if typing.TYPE_CHECKING:
     from .errors import ConfigError, DataError, GpssmError, ModelFileError, TrainingError
     from .held_out import recalibrate
     from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
+    from .model import Physics, Prior, log_normal, normal
     from .prediction import Forecast, Stability, stability
     from .run import Run, fit, fit_candidates, load
     from .startup import prepare
@@ -47,6 +48,8 @@ __all__ = [
     "Model",
     "ModelFileError",
     "Normalisation",
+    "Physics",
+    "Prior",
     "Run",
     "Stability",
     "Stage",
@@ -58,7 +61,9 @@ __all__ = [
     "list_datasets",
     "load",
     "load_dataset",
+    "log_normal",
     "method",
+    "normal",
     "pr_ssm",
     "prepare",
     "read",
@@ -77,13 +82,14 @@ _NAMES = {
     "errors": "ConfigError DataError GpssmError ModelFileError TrainingError",
     "held_out": "recalibrate",
     "inference": "Model cbf_ssm method pr_ssm vcdt",
+    "model": "Physics Prior log_normal normal",
     "prediction": "Forecast Stability stability",
     "run": "Run fit fit_candidates load",
     "startup": "prepare",
     "training": "Stage Training",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_PACKAGES = ("data", "gp", "inference", "model", "prediction", "report", "training")
+_PACKAGES = ("data", "gp", "inference", "mechanics", "model", "prediction", "report", "training")
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -19,6 +19,7 @@ from . import __version__
 from .data import Normalisation
 from .errors import DataError, ModelFileError, expected
 from .inference import Model, Sequences, System, build
+from .model import Physics
 from .training import History, Training
 
 FORMAT = 1
@@ -61,7 +62,7 @@ def save(path: str | Path, content: Content) -> Path:
     return path
 
 
-def load(path: str | Path) -> Content:
+def load(path: str | Path, physics: Physics | None = None) -> Content:
     """Read the file; whatever is wrong with it is said in one sentence."""
     path = Path(path)
     if not path.is_file():
@@ -77,7 +78,10 @@ def load(path: str | Path) -> Content:
             expected("model file", f"{path} ({error})", "a whole file", remedy)
         ) from error
     try:
-        return _restore(json.loads(header["content"]), arrays)
+        described = json.loads(header["content"])
+        _check_physics(path, described["model"].get("physics"), physics)
+        described["model"]["physics"] = physics
+        return _restore(described, arrays)
     except (KeyError, TypeError, ValueError) as error:
         remedy = f"What is wrong with it: {error}"
         raise ModelFileError(
@@ -92,6 +96,23 @@ def _check_header(path: Path, header: dict[str, str]) -> None:
         remedy = f"Read it with the version that wrote it; this is gpssm {__version__}."
         given = f"{path} of format {header.get('format')}"
         raise ModelFileError(expected("model file", given, f"format {FORMAT}", remedy))
+
+
+def _check_physics(path: Path, kept: dict[str, Any] | None, given: Physics | None) -> None:
+    """The physics of a hybrid model is code, which the file does not hold: it must come again."""
+    if kept is None and given is None:
+        return
+    if kept is None or given is None:
+        wanted = "none: the model is a black box" if kept is None else f"{kept['name']!r} again"
+        remedy = "" if kept is None else "A file holds no code: gpssm.load(path, physics=...)."
+        told = "nothing" if given is None else repr(given.name)
+        raise ModelFileError(expected(f"physics of {path}", told, wanted, remedy))
+    now = json.loads(json.dumps(given.describe()))
+    differs = sorted(name for name in {*kept, *now} if kept.get(name) != now.get(name))
+    if differs:
+        told = ", ".join(f"{name} = {now.get(name)}" for name in differs)
+        wanted = ", ".join(f"{name} = {kept.get(name)}" for name in differs)
+        raise ModelFileError(expected(f"physics of {path}", told, wanted))
 
 
 def _describe(content: Content) -> dict[str, Any]:
@@ -109,8 +130,7 @@ def _describe(content: Content) -> dict[str, Any]:
 
 def _restore(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> Content:
     normalisation = Normalisation.from_json(described["normalisation"])
-    dims = len(normalisation.u_mean), len(normalisation.y_mean)
-    blank = _blank_system(Model(**described["model"]), *dims)
+    blank = _blank_system(Model(**described["model"]), normalisation)
     with jax.enable_x64(True):
         leaves = [_checked(name, leaf, arrays) for name, leaf in _named_leaves(blank)]
     return Content(
@@ -137,8 +157,9 @@ def _checked(name: str, leaf: Any, arrays: dict[str, np.ndarray]) -> jax.Array:
     return jnp.asarray(given)
 
 
-def _blank_system(config: Model, dim_u: int, dim_y: int) -> System:
+def _blank_system(config: Model, normalisation: Normalisation) -> System:
     """A system of the right shape, whose values do not matter."""
+    dim_u, dim_y = len(normalisation.u_mean), len(normalisation.y_mean)
     plain = config.replace(inducing_inputs="uniform")
     steps = config.warmup + 1
     with jax.enable_x64(True):
@@ -147,7 +168,7 @@ def _blank_system(config: Model, dim_u: int, dim_y: int) -> System:
             jnp.zeros((steps, dim_y, 1)),
             jnp.ones((steps, dim_y, 1), bool),
         )
-        system = build(jax.random.key(0), plain, examples)
+        system = build(jax.random.key(0), plain, examples, normalisation)
     return System(system.model, system.posterior, config)
 
 

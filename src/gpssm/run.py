@@ -14,8 +14,11 @@ from jaxtyping import Float, PRNGKeyArray
 from . import modelfile
 from .data import Dataset, Normalisation, Windows, batch
 from .errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
+from .gp import conditional, factorise
+from .gp.sparse import inducing_cholesky
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
+from .model import Hybrid, Physics, with_common_scales
 from .prediction import Forecast, predict
 from .training import (
     ROLLBACKS,
@@ -123,6 +126,27 @@ class Run:
         from .report import plot_history  # here: a program that never plots need not load it
 
         return plot_history(self.history, path=path, title=title or self.model.name)
+
+    def learned(
+        self, x: Float[np.ndarray, "time states"], u: Float[np.ndarray, "time inputs"]
+    ) -> tuple[Float[np.ndarray, "time yields"], Float[np.ndarray, "time yields"]]:
+        """Mean and standard deviation of what the GP yields at these states and inputs.
+
+        All in physical units; the states in the order of the physics.
+        """
+        dynamics = self.system.model.transition.dynamics
+        if not isinstance(dynamics, Hybrid):
+            raise ConfigError(expected("learned", "a black box", "a model with physics"))
+        x = _columns("x", x, len(dynamics.physics.states))
+        u = _columns("u", u, len(self.normalisation.u_mean))
+        with jax.enable_x64(True):
+            normal_x = dynamics.units.normal(jnp.asarray(x.T))
+            seen = dynamics.seen(normal_x, jnp.asarray(self.normalisation.u(u)).T)
+            gp = self.system.model.transition.gp
+            factor = factorise(gp, inducing_cholesky(gp, "float64"), "float64")
+            mean, variance = conditional(factor, seen)
+            std = dynamics.force(jnp.sqrt(variance))
+            return np.asarray(dynamics.force(mean)).T, np.asarray(std).T
 
     def save(self, path: str | Path) -> Path:
         """Write the run to one file: safetensors and JSON, nothing that can run code."""
@@ -303,13 +327,16 @@ def _fit_runs(
     held_out: Dataset | None,
 ) -> list[Run]:
     """One run for each seed and its settings, which differ in their dials at most."""
-    training, normalisation = trainings[0], Normalisation.of(data)
+    training = trainings[0]
+    normalisation = with_common_scales(Normalisation.of(data), model.physics)
     with jax.enable_x64(True):
         phases = make_phases(data, normalisation, training)
         stretches = cut_stretches(held_out, normalisation, training) if held_out else None
         windows = phases[-1].windows
         keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
-        systems = [_fresh_system(key, model, windows, training) for key in keys[:, 0]]
+        systems = [
+            _fresh_system(key, model, windows, training, normalisation) for key in keys[:, 0]
+        ]
         checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
         dials = [Dials.of(each) for each in trainings]
         results = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, dials)
@@ -390,15 +417,24 @@ def _check_skipped(results: Sequence[TrainingResult]) -> None:
             warnings.warn(message, GpssmWarning, stacklevel=3)
 
 
-def _fresh_system(key: PRNGKeyArray, model: Model, windows: Windows, training: Training) -> System:
+def _fresh_system(
+    key: PRNGKeyArray,
+    model: Model,
+    windows: Windows,
+    training: Training,
+    normalisation: Normalisation,
+) -> System:
     """Where training starts, with inducing inputs placed on some of the sequences."""
     examples = batch(windows, training.sequence_length, key, 0, _EXAMPLES)
-    return build(key, model, from_batch_first(*examples))
+    return build(key, model, from_batch_first(*examples), normalisation)
 
 
-def load(path: str | Path) -> Run:
-    """Read a run that `Run.save` wrote."""
-    return Run(*modelfile.load(path))
+def load(path: str | Path, physics: Physics | None = None) -> Run:
+    """Read a run that `Run.save` wrote.
+
+    A model file holds no code: a run with equations of motion needs the same `physics` again.
+    """
+    return Run(*modelfile.load(path, physics))
 
 
 def _dataset(data: Any, u: Any, y: Any) -> Dataset:

@@ -29,7 +29,8 @@ class Settings(BaseModel):
 
     def replace(self: Own, **changes: Any) -> Own:
         """The same settings with some of them changed, validated again."""
-        return type(self)(**{**self.model_dump(), **changes})
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**values, **changes})
 
 
 def _readable(owner: type[BaseModel], error: ValidationError) -> str:

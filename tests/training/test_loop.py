@@ -21,6 +21,7 @@ LOOP = TRAINING.replace(
 )  # fmt: skip
 COLUMNS = {
     "log_likelihood", "state_kl", "inducing_kl", "smoother_kl", "initial_kl", "entropy",
+    "parameter_kl",
     "elbo", "gradient_norm", "learning_rate", "rate_scale", "skipped", "rolled_back",
 }  # fmt: skip
 

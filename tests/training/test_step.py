@@ -52,7 +52,7 @@ def parabola(keys, system, sequences, weights) -> Elbo:
     seen = sum(jnp.sum(jax.random.key_data(key) * 1.0) for key in jax.tree.leaves(keys))
     total = -0.5 * sequences.length * distance
     numbers = (jnp.asarray(value) for value in (30.0, 40.0, 50.0))
-    return Elbo(total, goal, *numbers, jnp.asarray(weights.inducing_kl), seen)
+    return Elbo(total, goal, *numbers, jnp.asarray(weights.inducing_kl), seen, jnp.asarray(60.0))
 
 
 def cusp(keys, system, sequences, weights) -> Elbo:
@@ -198,6 +198,7 @@ def test_terms_are_told_per_time_step_but_the_inducing_kl_is_told_whole(step, ke
     assert float(terms.log_likelihood) == pytest.approx(GOAL / LENGTH)
     assert float(terms.state_kl) == pytest.approx(30.0 / LENGTH)
     assert (float(terms.inducing_kl), float(terms.smoother_kl)) == (40.0, 50.0)
+    assert float(terms.parameter_kl) == 60.0
     assert float(terms.initial_kl) == pytest.approx(weights.inducing_kl / LENGTH)
 
 

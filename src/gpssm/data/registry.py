@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import DataError, expected
-from . import simulators
+from . import cart, drone, simulators
 from .benchmarks import BENCHMARKS, Benchmark
 from .dataset import Dataset
 from .sources import locate, locate_first, on_disk
@@ -32,6 +32,8 @@ SIMULATED: dict[str, Simulated] = {
     "spring": Simulated(simulators.spring, 1, 1, 10000),
     "kink": Simulated(simulators.kink, 0, 1, 600),
     "two_tanks": Simulated(simulators.two_tanks, 1, 1, 5000),
+    "cart_pole": Simulated(cart.cart_pole, 1, 2, 4000),
+    "voliro": Simulated(drone.voliro, 12, 7, 8000),
 }
 
 

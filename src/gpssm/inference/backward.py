@@ -2,6 +2,7 @@
 
     h[t] = h[t+1] + f_b(h[t+1], y[t+1], y[t], u[t])        x̃[t] = (y[t], h[t])
 
+With equations of motion, these run backwards take the place of h[t+1] (see `look_back`).
 It begins at the end of a sequence from N(μ1, Σ1). With a `lag` it runs in windows that do not
 depend on each other, side by side: each begins `lag` steps ahead of the part that it delivers
 (or at the end of the sequence), so the depth is about 2 · lag and not T.
@@ -72,8 +73,10 @@ def backward_pass(keys: Keys, system: System, factor: Factor, sequences: Sequenc
 
     def step(h: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         signal, eps = inputs
-        mean, variance = _f_b(system, factor, draw, h, signal)
-        h = h + mean + jnp.sqrt(variance) * eps
+        signal = repeat_particles(signal, particles)
+        before, seen = system.model.transition.dynamics.look_back(h, signal)
+        mean, variance = _f_b(system, factor, draw, seen)
+        h = before + mean + jnp.sqrt(variance) * eps
         return h, (h, _entropy(variance))
 
     step = checkpointed(step, factor, plan.depth * begin.shape[1])
@@ -88,11 +91,10 @@ def backward_pass(keys: Keys, system: System, factor: Factor, sequences: Sequenc
 
 
 def _f_b(
-    system: System, factor: Factor, draw: DrawState, h: Array, signal: Array
+    system: System, factor: Factor, draw: DrawState, seen: Float[Array, "inputs n"]
 ) -> tuple[Array, Array]:
-    """Moments of f_b(h[t+1], y[t+1], y[t], u[t])."""
-    x = jnp.concatenate([h, repeat_particles(signal, system.config.particles)])
-    mean, variance = system.config.draw.evaluate(factor, draw, x)
+    """Moments of f_b, in the black box at (h[t+1], y[t+1], y[t], u[t])."""
+    mean, variance = system.config.draw.evaluate(factor, draw, seen)
     # The variance of a pathwise draw is zero, where the square root has no derivative.
     return mean, jnp.maximum(variance, jnp.finfo(variance.dtype).tiny)
 

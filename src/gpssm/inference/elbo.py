@@ -4,6 +4,7 @@
       − β_x Σt KL(q(x[t+1])‖p(x[t+1]))
       − β_u c_T (KL(q(u_f)‖p(u_f)) + KL(q(u_b)‖p(u_b)))
       − KL(q(x[1])‖p(x[1]))
+      − β_θ KL(q(θ)‖p(θ))                               where physical parameters are learned
       + β_H · entropy of the backward pass
 
 Sums run over the time steps of one sequence; sequences and particles are averaged.
@@ -33,6 +34,7 @@ class Weights(NamedTuple):
     state_kl: float | Float[Array, ""] = 1.0
     inducing_kl: float | Float[Array, ""] = 1.0
     entropy: float = 0.0
+    parameter_kl: float | Float[Array, ""] = 1.0
 
 
 class Elbo(NamedTuple):
@@ -45,6 +47,7 @@ class Elbo(NamedTuple):
     smoother_kl: Float[Array, ""]
     initial_kl: Float[Array, ""]
     entropy: Float[Array, ""]
+    parameter_kl: Float[Array, ""]
 
 
 class Factors(NamedTuple):
@@ -72,6 +75,7 @@ def elbo(keys: Keys, system: System, sequences: Sequences, weights: Weights | No
     local = cast(system, dtype)
     passes = posterior_pass(keys, local, factors, sequences, sequences.length)
     log_likelihood = expected_log_likelihood(local, passes.forward.x, sequences)
+    parameter_kl = system.model.transition.dynamics.parameter_kl()
     # c_T: how often the inducing values count along a trajectory
     count = system.config.draw.kl_count(sequences.length)
     total = (
@@ -79,6 +83,7 @@ def elbo(keys: Keys, system: System, sequences: Sequences, weights: Weights | No
         - weights.state_kl * passes.forward.state_kl
         - weights.inducing_kl * count * (factors.inducing_kl + factors.smoother_kl)
         - passes.initial_kl
+        - weights.parameter_kl * parameter_kl
     )
     if weights.entropy:
         total = total + weights.entropy * passes.backward.entropy
@@ -90,6 +95,7 @@ def elbo(keys: Keys, system: System, sequences: Sequences, weights: Weights | No
         factors.smoother_kl,
         passes.initial_kl,
         passes.backward.entropy,
+        parameter_kl,
     )
 
 
@@ -155,10 +161,10 @@ def _first_state(
 ) -> tuple[Float[Array, "states n"], Float[Array, ""]]:
     """x[1] for every particle, and KL(q(x[1])‖p(x[1])) where the prior is informative."""
     particles, recognition = system.config.particles, system.posterior.recognition
-    no_kl = jnp.zeros((), sequences.y.dtype)
+    settle, no_kl = system.model.transition.dynamics.settle, jnp.zeros((), sequences.y.dtype)
     if recognition is None:  # x̃[1] of the backward pass
         y1 = repeat_particles(sequences.y[0], particles)
-        return jnp.concatenate([y1, backward.hidden[0]]), no_kl
+        return settle(jnp.concatenate([y1, backward.hidden[0]])), no_kl
     mean, variance = recognise(recognition, system.model, sequences)
     initial = system.model.initial
     kl = no_kl
@@ -167,7 +173,7 @@ def _first_state(
         kl = jnp.mean(jnp.sum(gaussian_kl(mean, variance, *prior), axis=0))
     mean, variance = repeat_particles(mean, particles), repeat_particles(variance, particles)
     noise = keys.normal(mean.shape[:1], particles, mean.dtype)
-    return mean + jnp.sqrt(variance) * noise, kl
+    return settle(mean + jnp.sqrt(variance) * noise), kl
 
 
 def expected_log_likelihood(

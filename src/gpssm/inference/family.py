@@ -4,16 +4,16 @@ q(x[1] given y[1:t']) q(u_f) Π q(x[t+1] given x[t], f_t, target[t+1])
 and, where the target is the smoothed pseudo-state, q(u_b) and the backward pass.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
-from pydantic import Field, model_validator
+from pydantic import Field, InstanceOf, field_serializer, model_validator
 
 from gpssm.gp import FUNCTION_DRAWS, FunctionDraw, SparseGP, make_kernel
 from gpssm.gp.positive import positive
-from gpssm.model import StateSpaceModel
+from gpssm.model import Physics, StateSpaceModel
 from gpssm.settings import Settings
 
 from .recognition import Recognition
@@ -26,7 +26,12 @@ class Model(Settings):
     """
 
     name: str = Field("custom", description="how reports call the model")
-    dim_x: int = Field(4, ge=1, description="number of states, outputs included")
+    dim_x: int = Field(
+        4, ge=1, description="number of states, outputs included; with physics, those it names"
+    )
+    physics: InstanceOf[Physics] | None = Field(
+        None, description="equations of motion that the GP completes; None: a black box"
+    )
     # The family
     target: Literal["none", "observation", "smoother"] = Field(
         "smoother",
@@ -56,6 +61,9 @@ class Model(Settings):
     particles: int = Field(50, ge=1, description="samples of each sequence's states")
     # The Gaussian processes
     kernel: str = Field("rbf", description="by name; sums `a+b` and products `a*b` are allowed")
+    smoother_kernel: str | None = Field(
+        None, description="of the backward GP; None: the same as `kernel`"
+    )
     kernel_per_output: bool = Field(
         False, description="one set of kernel hyper-parameters per GP output, not one for all"
     )
@@ -76,14 +84,39 @@ class Model(Settings):
     inducing_mean: float = Field(0.0025, ge=0, description="size of the mean of q(u), at the start")
     inducing_std: float = Field(0.01, gt=0, description="standard deviation of q(u), at the start")
     process_variance: float = Field(4e-6, gt=0, description="Σx, at the start")
-    output_variance: float = Field(
-        1.0, gt=0, description="Σy and the hidden entries of r, at the start"
+    output_variance: float = Field(1.0, gt=0, description="Σy, at the start")
+    hidden_variance: float | None = Field(
+        None, gt=0, description="the hidden entries of r, at the start; None: as `output_variance`"
     )
     informative_initial_state: bool = Field(False, description="let KL(q(x[1])‖p(x[1])) count")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _states_of_physics(cls, values: dict[str, Any]) -> dict[str, Any]:
+        physics = values.get("physics")
+        if not isinstance(physics, Physics):
+            return values
+        states = len(physics.states)
+        if values.get("dim_x", states) != states:
+            raise ValueError(
+                f"dim_x: got {values['dim_x']}, expected the {states} states of "
+                f"{physics.name!r}. Leave it out."
+            )
+        if not values.get("smoother_sees_next_output", True):
+            raise ValueError(
+                "smoother_sees_next_output: got False with physics, which runs backwards from "
+                "y[t+1]. Choose what the backward GP sees by the physics' `smoother_sees`."
+            )
+        return {**values, "dim_x": states}
+
+    @field_serializer("physics")
+    def _without_functions(self, physics: Physics | None) -> dict[str, Any] | None:
+        return None if physics is None else physics.describe()
 
     @model_validator(mode="after")
     def _consistent(self) -> "Model":
         make_kernel(self.kernel, inputs=1)
+        make_kernel(self.smoother_kernel or self.kernel, inputs=1)
         if self.recognition == "smoother" and self.target != "smoother":
             raise ValueError(
                 f"recognition: got 'smoother' with target {self.target!r}, which has no backward "

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 
 from gpssm.gp import Factor, Keys
 from gpssm.model import gaussian_kl
-from gpssm.model.transition import predict_state, transition_inputs
+from gpssm.model.transition import predict_state
 
 from .checkpointing import checkpointed
 from .conditioning import soft_condition
@@ -54,17 +54,19 @@ def forward_pass(
     draw = config.draw.start(keys_draw, factor, config.particles)
     noise_dims = 1 if config.noise_draw == "shared" else x1.shape[0]
     noise = keys_noise.normal((u.shape[0] - 1, noise_dims), config.particles, x1.dtype)
-    process_noise, target_noise = system.model.transition.noise, system.target_noise[:, None]
+    dynamics, process_noise = system.model.transition.dynamics, system.model.transition.noise
+    parameters = dynamics.start(keys_draw, config.particles)
+    target_noise = system.target_noise[:, None]
 
     def step(x: Array, inputs: tuple[Array, Target | None, Array]) -> tuple[Array, tuple]:
         u, goal, eps = inputs
-        # prediction: m⁻ = x + E f, v⁻ = Var f + Σx
-        seen = transition_inputs(x, repeat_particles(u, config.particles))
-        moments = config.draw.evaluate(factor, draw, seen)
-        prior = predict_state(process_noise, x, *moments)
+        # prediction; for the black box m⁻ = x + E f, v⁻ = Var f + Σx
+        u = repeat_particles(u, config.particles)
+        f_moments = config.draw.evaluate(factor, draw, dynamics.seen(x, u))
+        prior = predict_state(process_noise, *dynamics.moments(parameters, x, u, *f_moments))
         # conditioning on the target x̃[t+1]
         mean, variance = prior if goal is None else _condition(system, prior, goal, target_noise)
-        x = mean + jnp.sqrt(variance) * eps
+        x = dynamics.settle(mean + jnp.sqrt(variance) * eps)
         kl = jnp.zeros((), x.dtype) if goal is None else _mean_kl(mean, variance, prior)
         return x, (x, kl)
 

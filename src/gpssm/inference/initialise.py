@@ -2,40 +2,82 @@
 
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.cluster.vq import kmeans2
 
+from gpssm.data import Normalisation
 from gpssm.errors import ConfigError, expected
 from gpssm.gp import SparseGP, make_kernel
 from gpssm.gp.positive import raw_positive
-from gpssm.gp.sparse import make_inducing_posterior
-from gpssm.model import Emission, InitialState, StateSpaceModel, Transition
+from gpssm.gp.sparse import inducing_cholesky, make_inducing_posterior, triangular_inverse
+from gpssm.model import (
+    AbstractDynamics,
+    Emission,
+    Increment,
+    InitialState,
+    StateSpaceModel,
+    Transition,
+    make_hybrid,
+)
+from gpssm.model.physics import INNOVATION
 
 from .family import Model, Posterior, System
 from .recognition import make_recognition
 from .sequences import Sequences
 
 
-def build(key: PRNGKeyArray, config: Model, examples: Sequences) -> System:
-    """A fresh system for data like the `examples`, which also place the inducing inputs."""
+def build(
+    key: PRNGKeyArray,
+    config: Model,
+    examples: Sequences,
+    normalisation: Normalisation | None = None,
+) -> System:
+    """A fresh system for data like the `examples`, which also place the inducing inputs.
+
+    Physics needs the `normalisation` of the data: it works in physical units.
+    """
     dim_u, dim_y = examples.u.shape[1], examples.y.shape[1]
     if config.dim_x < dim_y:
         raise ConfigError(
             expected("dim_x", config.dim_x, f"at least the number of outputs, {dim_y}")
         )
+    dynamics = make_dynamics(config, normalisation)
     key_inputs, key_rest = jax.random.split(key)
-    places = _place(key_inputs, config, examples) if config.inducing_inputs == "kmeans" else None
-    return _assemble(key_rest, places, config, dim_u, dim_y)
+    places = None
+    if config.inducing_inputs == "kmeans":
+        places = _place(key_inputs, config, dynamics, examples)
+    return _assemble(key_rest, places, dynamics, config, dim_u, dim_y)
+
+
+def make_dynamics(config: Model, normalisation: Normalisation | None) -> AbstractDynamics:
+    """The black box, or the user's physics in the units of the data."""
+    physics = config.physics
+    if physics is None:
+        return Increment()
+    if normalisation is None:
+        raise ConfigError(expected("normalisation", "nothing", "that of the data, for physics"))
+    for kind, names, given in (
+        ("observed", physics.observed, len(normalisation.y_mean)),
+        ("inputs", physics.inputs, len(normalisation.u_mean)),
+    ):
+        if len(names) != given:
+            wanted = f"{given} of them, as the data have"
+            raise ConfigError(expected(f"{kind} of {physics.name!r}", list(names), wanted))
+    return make_hybrid(physics, normalisation)
 
 
 def _place(
-    key: PRNGKeyArray, config: Model, examples: Sequences
+    key: PRNGKeyArray, config: Model, dynamics: AbstractDynamics, examples: Sequences
 ) -> tuple[Float[np.ndarray, "m f_inputs"], Float[np.ndarray, "m b_inputs"]]:
     """Inducing inputs of f and f_b: cluster centres of what they may see."""
-    forward, backward = lagged_embeddings(config, examples)
+    if config.physics is None:
+        forward, backward = lagged_embeddings(config, examples)
+    else:
+        forward, backward = typical_embeddings(config, dynamics, examples)
     m = config.inducing_points
     return _kmeans(jax.random.fold_in(key, 0), forward, m), _kmeans(
         jax.random.fold_in(key, 1), backward, m
@@ -46,34 +88,68 @@ def _place(
 def _assemble(
     key: PRNGKeyArray,
     places: tuple[Array, Array] | None,
+    dynamics: AbstractDynamics,
     config: Model,
     dim_u: int,
     dim_y: int,
 ) -> System:
     key_forward, key_backward, key_recognition = jax.random.split(key, 3)
     hidden = config.hidden(dim_y)
-    seen_outputs = 2 * dim_y if config.smoother_sees_next_output else dim_y
     z_forward, z_backward = places or (None, None)
-    gp = _make_gp(key_forward, config, config.dim_x, config.dim_x + dim_u, z_forward)
+    inputs, outputs = _shape_of_f(config, dynamics, dim_u)
+    gp = _make_gp(key_forward, config, config.kernel, outputs, inputs, z_forward)
     smoother = None
     if hidden:
-        inputs = hidden + seen_outputs + dim_u
-        smoother = _make_gp(key_backward, config, hidden, inputs, z_backward)
+        inputs = _inputs_of_f_b(config, dynamics, hidden, dim_u, dim_y)
+        kernel = config.smoother_kernel or config.kernel
+        smoother = _make_gp(key_backward, config, kernel, hidden, inputs, z_backward)
+        smoother = _observe(config, smoother)
     return System(
-        _make_model(config, gp, dim_y),
+        _make_model(config, gp, dynamics, dim_y),
         _make_posterior(key_recognition, config, smoother, dim_u + dim_y, hidden),
         config,
     )
 
 
-def _make_model(config: Model, gp: SparseGP, dim_y: int) -> StateSpaceModel:
+def _observe(config: Model, smoother: SparseGP) -> SparseGP:
+    """Where f_b sees an innovation, it starts as an observer: gain · innovation at the points z."""
+    physics = config.physics
+    if physics is None or INNOVATION not in physics.smoother_sees:
+        return smoother
+    hidden, q = len(physics.hidden), smoother.posterior
+    values = physics.observer_gain * smoother.inducing_inputs[:, -hidden:].T
+    if q.whitened:
+        values = triangular_inverse(inducing_cholesky(smoother, values.dtype)) @ values[..., None]
+        values = values[..., 0]
+    return eqx.tree_at(lambda gp: gp.posterior.mean, smoother, q.mean + values)
+
+
+def _shape_of_f(config: Model, dynamics: AbstractDynamics, dim_u: int) -> tuple[int, int]:
+    """How many numbers f sees, and how many it yields."""
+    x, u = jnp.zeros((config.dim_x, 1)), jnp.zeros((dim_u, 1))
+    outputs = config.dim_x if config.physics is None else len(config.physics.yields)
+    return jax.eval_shape(dynamics.seen, x, u).shape[0], outputs
+
+
+def _inputs_of_f_b(
+    config: Model, dynamics: AbstractDynamics, hidden: int, dim_u: int, dim_y: int
+) -> int:
+    """How many numbers f_b sees."""
+    outputs = 2 * dim_y if config.smoother_sees_next_output else dim_y
+    signal = jnp.zeros((outputs + dim_u, 1))
+    return jax.eval_shape(dynamics.look_back, jnp.zeros((hidden, 1)), signal)[1].shape[0]
+
+
+def _make_model(
+    config: Model, gp: SparseGP, dynamics: AbstractDynamics, dim_y: int
+) -> StateSpaceModel:
     return StateSpaceModel(
         InitialState(
             jnp.zeros(config.dim_x),
             raw_positive(np.ones(config.dim_x)),
             config.informative_initial_state,
         ),
-        Transition(gp, raw_positive(np.full(config.dim_x, config.process_variance))),
+        Transition(gp, raw_positive(np.full(config.dim_x, config.process_variance)), dynamics),
         Emission(raw_positive(np.full(dim_y, config.output_variance))),
     )
 
@@ -86,16 +162,22 @@ def _make_posterior(
         recognition = make_recognition(
             key, config.recognition, config.warmup, channels, config.dim_x
         )
-    return Posterior(recognition, smoother, raw_positive(np.full(hidden, config.output_variance)))
+    variance = config.hidden_variance or config.output_variance
+    return Posterior(recognition, smoother, raw_positive(np.full(hidden, variance)))
 
 
 def _make_gp(
-    key: PRNGKeyArray, config: Model, outputs: int, inputs: int, z: Float[Array, "m inputs"] | None
+    key: PRNGKeyArray,
+    config: Model,
+    kernel_name: str,
+    outputs: int,
+    inputs: int,
+    z: Float[Array, "m inputs"] | None,
 ) -> SparseGP:
     key_inputs, key_mean = jax.random.split(key)
     m, limit = config.inducing_points, config.inducing_range
     groups = outputs if config.kernel_per_output else 1
-    kernel = make_kernel(config.kernel, inputs, groups, config.kernel_variance, config.lengthscale)
+    kernel = make_kernel(kernel_name, inputs, groups, config.kernel_variance, config.lengthscale)
     if z is None:
         z = jax.random.uniform(key_inputs, (m, inputs), minval=-limit, maxval=limit)
     mean = config.inducing_mean * jax.random.normal(key_mean, (outputs, m))
@@ -115,6 +197,20 @@ def lagged_embeddings(
     forward = np.concatenate([y, past, u], axis=-1)
     backward = np.concatenate([future, *seen], axis=-1)
     return forward.reshape(-1, forward.shape[-1]), backward.reshape(-1, backward.shape[-1])
+
+
+def typical_embeddings(
+    config: Model, dynamics: AbstractDynamics, examples: Sequences
+) -> tuple[Float[np.ndarray, "points f_inputs"], Float[np.ndarray, "points b_inputs"]]:
+    """What f and f_b see of the data, with hidden states drawn as large as their scales say."""
+    y, u = (np.moveaxis(np.asarray(a, dtype=np.float64), 1, 0) for a in (examples.y, examples.u))
+    now, later = y[:, :-1].reshape(len(y), -1), y[:, 1:].reshape(len(y), -1)
+    u = u[:, :-1].reshape(len(u), -1)
+    shape = config.dim_x - len(y), now.shape[1]
+    h = np.random.default_rng(0).standard_normal(shape)
+    forward = dynamics.seen(jnp.concatenate([now, h]), jnp.asarray(u))
+    backward = dynamics.look_back(jnp.asarray(h), jnp.concatenate([later, now, u]))[1]
+    return np.asarray(forward).T, np.asarray(backward).T
 
 
 def _lags(y: np.ndarray, count: int, direction: int) -> np.ndarray:

@@ -74,7 +74,7 @@ def recognise(
     if recognition.readout is None:
         return mean, variance
     warmup = sequences.first(recognition.warmup)
-    signals = jnp.concatenate([warmup.y, warmup.u], axis=1)
+    signals = jnp.concatenate([model.transition.dynamics.readable(warmup.y), warmup.u], axis=1)
     encoded = jax.vmap(lambda s: _encode(recognition, s), in_axes=-1, out_axes=-1)(signals)
     shift, log_scale = jnp.split(jax.vmap(recognition.readout, -1, -1)(encoded), 2)
     return mean + shift, variance * jnp.exp(log_scale)

@@ -1,18 +1,23 @@
-"""x[t+1] ~ N(x[t] + f(x[t], u[t]), Σx), f a sparse GP with one independent output per state."""
+"""x[t+1] ~ N(dynamics(x[t], u[t], f), Σx), f a sparse GP with independent outputs.
+
+The black box is x[t] + f(x[t], u[t]) with one output per state; see `gpssm.model.dynamics`.
+"""
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from gpssm.gp import SparseGP
 from gpssm.gp.positive import positive
 
+from .dynamics import AbstractDynamics, Increment
+
 
 class Transition(eqx.Module):
-    """The dynamics: a GP with an identity mean function, and diagonal process noise Σx."""
+    """The dynamics: a GP, how it moves the state, and diagonal process noise Σx."""
 
     gp: SparseGP
     raw_noise: Float[Array, " states"]
+    dynamics: AbstractDynamics = Increment()
 
     @property
     def noise(self) -> Float[Array, " states"]:
@@ -20,18 +25,10 @@ class Transition(eqx.Module):
         return positive(self.raw_noise)
 
 
-def transition_inputs(
-    x: Float[Array, "states n"], u: Float[Array, "controls n"]
-) -> Float[Array, "inputs n"]:
-    """What f sees: the state and the input of the same time step."""
-    return jnp.concatenate([x, u])
-
-
 def predict_state(
     noise: Float[Array, " states"],
-    x: Float[Array, "states n"],
-    f_mean: Float[Array, "states n"],
-    f_variance: Float[Array, "states n"],
+    mean: Float[Array, "states n"],
+    variance: Float[Array, "states n"],
 ) -> tuple[Float[Array, "states n"], Float[Array, "states n"]]:
-    """N(m⁻, v⁻) of x[t+1] before any conditioning: m⁻ = x + E f, v⁻ = Var f + Σx."""
-    return x + f_mean, f_variance + noise[:, None]
+    """N(m⁻, v⁻) of x[t+1] before any conditioning: to what f leaves open comes Σx."""
+    return mean, variance + noise[:, None]

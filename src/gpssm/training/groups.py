@@ -15,6 +15,7 @@ _PLACES = {
     "inducing_inputs": ".model.transition.gp.inducing_inputs",
     "inducing_values": ".model.transition.gp.posterior",
     "smoother": ".posterior.smoother",
+    "physics": ".model.transition.dynamics",
     "process_noise": ".model.transition.raw_noise",
     "output_noise": ".model.emission.raw_noise",
     "target_noise": ".posterior.raw_hidden_noise",

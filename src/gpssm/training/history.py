@@ -16,7 +16,8 @@ class History:
     """The terms of the ELBO, the gradient norm, the learning rate, and how each step went.
 
     `elbo`, `log_likelihood`, `state_kl`, `initial_kl` and `entropy` are per time step;
-    `inducing_kl` and `smoother_kl` are those of the whole GPs. All are unweighted but `elbo`.
+    `inducing_kl` and `smoother_kl` are those of the whole GPs, `parameter_kl` that of the physical
+    parameters. All are unweighted but `elbo`.
     `learning_rate` is the one that acted, `rate_scale` the part of it that roll-backs left.
     With validation there are also `validation_rmse` and `validation_log_likelihood`, in
     normalised units; they are NaN after a step that was not validated.

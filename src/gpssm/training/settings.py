@@ -108,4 +108,5 @@ class Training(Settings):
             state_kl=self.state_kl,
             inducing_kl=self.inducing_kl * share / count,
             entropy=self.entropy,
+            parameter_kl=share,  # once for all the data
         )

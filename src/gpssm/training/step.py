@@ -182,9 +182,10 @@ def _warmed(weights: Weights, share: Float[Array, ""]) -> Weights:
 
 
 def _per_time_step(terms: Elbo, length: int) -> Elbo:
-    """What sums over time becomes an average over it; the KL of the inducing values stays."""
+    """What sums over time becomes an average over it; the KLs of what is learned once stay."""
     average = jax.tree.map(lambda term: term / length, terms)
-    return average._replace(inducing_kl=terms.inducing_kl, smoother_kl=terms.smoother_kl)
+    once = ("inducing_kl", "smoother_kl", "parameter_kl")
+    return average._replace(**{name: getattr(terms, name) for name in once})
 
 
 def _move(

@@ -1,0 +1,163 @@
+"""What `experiments.drone` has found, as figures and as a page."""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from gpssm.mechanics.voliro import ARM_LENGTH
+from gpssm.model.voliro import WRENCH
+
+from .drone import (
+    LENGTHS,
+    METHODS,
+    SHOWN,
+    STEP,
+    estimated_forces,
+    flights,
+    physical_wrench,
+    predicted_wrench,
+    train,
+)
+from .files import read_json, write_text
+
+_COLOURS = {"cbf-ssm": "#1f5fbf", "vcdt": "#b8860b", "pr-ssm": "#a03030", "physics": "#555555"}
+_TITLES = {"cbf-ssm": "CBF-SSM", "vcdt": "VCDT", "pr-ssm": "PR-SSM"}
+_SECONDS = (4.0, 12.0)  # of the test flight that figure 4 shows
+
+
+def write(results: Path, which: str) -> list[Path]:
+    """Draws what there are results for."""
+    records = _records(results)
+    paths = []
+    if which in ("3b", "both"):
+        paths.append(_figure_3b(results, records))
+    if which in ("4", "both") and (shown := _shown(records)):
+        paths.append(_figure_4(results, shown))
+    page = results / "drone.md"
+    write_text(page, _page(results, records))
+    return [*paths, page]
+
+
+def _records(results: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    found = {}
+    for method in METHODS:
+        for path in (results / "drone").glob(f"{method}-*.json"):
+            length = int(path.stem.rsplit("-", 1)[1])
+            found[method, length] = read_json(path)
+    return found
+
+
+def _shown(records: dict) -> tuple[str, int, int] | None:
+    """The run of figure 4: the one chosen, or else the longest CBF-SSM of a quick form."""
+    ours = sorted(key for key, each in records.items() if key[0] == "cbf-ssm" and "force" in each)
+    if not ours:
+        return None
+    key = SHOWN if SHOWN in ours else ours[-1]
+    return *key, records[key]["settings"]["steps"]
+
+
+def _figure_4(results: Path, shown: tuple[str, int, int]) -> Path:
+    data, truth = flights()
+    run = train(*shown, results.parent)
+    mean, std = predicted_wrench(run, truth)
+    estimated, physics = estimated_forces(data.test.experiments[0].y), physical_wrench(truth.u)
+    rows = slice(*(int(second / STEP) for second in _SECONDS))
+    time = STEP * np.arange(len(mean))[rows]
+    figure, axes = plt.subplots(
+        3, 2, figsize=(10.0, 5.6), sharex=True, sharey="row", layout="constrained"
+    )
+    for d, (left, right) in enumerate(axes):
+        for axis in (left, right):
+            axis.plot(
+                time, estimated[rows, d], color="#222222", lw=0.8, label="estimated from data"
+            )
+            axis.grid(alpha=0.25)
+            axis.margins(x=0)
+        left.plot(time, physics[rows, d], color="#a03030", lw=1.2, label="physical model")
+        right.plot(time, mean[rows, d], color="#1f5fbf", lw=1.2, label="physical model + CBF-SSM")
+        low, high = (mean + sign * 1.96 * std for sign in (-1, 1))
+        right.fill_between(
+            time, low[rows, d], high[rows, d], color="#1f5fbf", alpha=0.25, lw=0, label="±1.96 std"
+        )
+        left.set_ylabel(f"{WRENCH[d]} [N]")
+    for axis, title in zip(
+        axes[0], ("Physical model only", "Physical model + CBF-SSM"), strict=True
+    ):
+        axis.set_title(title)
+        axis.legend(fontsize=7, loc="upper right", frameon=False)
+    for axis in axes[-1]:
+        axis.set_xlabel("time [s]")
+    return _save(figure, results / "figures" / "drone_forces.png")
+
+
+def _figure_3b(results: Path, records: dict) -> Path:
+    physics = read_json(results / "drone" / "physics.json")
+    figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained")
+    for axis, quantity in zip(axes, ("position [m]", "attitude [rad]"), strict=True):
+        for method in METHODS:
+            points = sorted(
+                (length, each["open_loop"][quantity]["1 s"])
+                for (name, length), each in records.items()
+                if name == method and "open_loop" in each
+            )
+            if points:
+                axis.plot(*np.array(points).T, "o-", color=_COLOURS[method], label=_TITLES[method])
+        axis.axhline(physics[quantity]["1 s"], color=_COLOURS["physics"], ls="--", label="physics")
+        axis.set(xscale="log", yscale="log", xlabel="training sequence length")
+        axis.set_ylabel(f"open-loop error at 1 s, {quantity}")
+        axis.grid(alpha=0.25, which="both")
+        axis.set_xticks(sorted(LENGTHS), [str(length) for length in sorted(LENGTHS)])
+        axis.minorticks_off()
+    axes[0].legend(fontsize=8, frameon=False)
+    return _save(figure, results / "figures" / "drone_sequence_length.png")
+
+
+def _save(figure: plt.Figure, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return path
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def _page(results: Path, records: dict) -> str:
+    physics = read_json(results / "drone" / "physics.json")
+    lines = [
+        "# The simulated VoliroX, unseen manoeuvre",
+        "",
+        "Open-loop errors are root mean squares over starts all along the flight. Pose error is",
+        "that of a point at the tip of an arm: √(position² + (0.3 m · attitude)²).",
+        "",
+        "| model | length | force RMSE [N] | of physics alone | coverage | position at 1 s [m] "
+        "| attitude at 1 s [rad] | pose at 1 s [m] | of physics alone |",
+        "|---" * 9 + "|",
+        f"| physics alone | – | – | 1 | – | {_pose_cells(physics, physics)} |",
+    ]
+    for (method, length), each in sorted(records.items()):
+        if "failure" in each:
+            lines.append(f"| {_TITLES[method]} | {length} | failed: {each['failure']} |||||||")
+            continue
+        force = each["force"]
+        lines.append(
+            f"| {_TITLES[method]} | {length} | {force['force RMSE [N]']:.3f} | "
+            f"{force['ratio']:.3f} | {force['coverage of forces']:.3f} | "
+            f"{_pose_cells(each['open_loop'], physics)} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _pose_cells(found: dict, physics: dict) -> str:
+    position, attitude = found["position [m]"]["1 s"], found["attitude [rad]"]["1 s"]
+    pose = pose_error(found)
+    return f"{position:.3f} | {attitude:.3f} | {pose:.3f} | {pose / pose_error(physics):.3f}"
+
+
+def pose_error(found: dict) -> float:
+    """Of the tip of an arm after one second."""
+    return float(
+        np.hypot(found["position [m]"]["1 s"], ARM_LENGTH * found["attitude [rad]"]["1 s"])
+    )
