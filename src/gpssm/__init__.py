@@ -4,7 +4,7 @@
 import gpssm
 
 model = gpssm.cbf_ssm(dim_x=4, k=50)
-run = gpssm.fit(model, data.train, steps=2000, seed=0)
+run = gpssm.fit(model, data.train, steps=1000, seed=0)
 forecast = run.predict(u, y_warmup)
 ```
 

@@ -254,7 +254,7 @@ def fit(
 ) -> Run | list[Run]:
     """Fit a model to a data set, or to plain arrays `u` and `y` (or lists of them).
 
-    `settings` are those of `gpssm.Training`, such as `steps=2000` or `learning_rate=0.01`.
+    `settings` are those of `gpssm.Training`, such as `steps=1000` or `learning_rate=0.01`.
     With `seeds=5` five runs train in one program, from the seeds `seed`, …, `seed + 4`, and a
     list of them is returned. The sequences of a batch are cut over the `devices`, by default all.
     With a `run_dir` nothing is lost: checkpoints are written there, the same call goes on where

@@ -103,7 +103,7 @@ def fit(
         ),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Gradient steps.", show_default="2000")
+        int | None, typer.Option(min=1, metavar="N", help="Gradient steps.", show_default="1000")
     ] = None,
     seeds: Annotated[
         int | None,

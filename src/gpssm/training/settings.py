@@ -25,7 +25,7 @@ class Stage(Settings):
 class Training(Settings):
     """Settings of the training loop. The defaults suit a log of some hundred to thousand rows."""
 
-    steps: int = Field(2000, ge=1, description="gradient steps")
+    steps: int = Field(1000, ge=1, description="gradient steps")
     batch_size: int = Field(10, ge=1, description="sequences per step")
     sequence_length: int = Field(50, ge=2, description="time steps per sequence")
     stride: int = Field(1, ge=1, description="rows between the starts of two sequences")
@@ -33,7 +33,7 @@ class Training(Settings):
         (), description="what comes first, with other settings; see below"
     )
     # Optimiser
-    learning_rate: float = Field(0.05, gt=0, description="highest learning rate of Adam")
+    learning_rate: float = Field(0.1, gt=0, description="highest learning rate of Adam")
     rate_factors: Annotated[dict[str, Factor], AfterValidator(check_factors)] = Field(
         RateFactors(), description="learning rates of groups of parameters; see below"
     )
