@@ -61,6 +61,21 @@ def axis_range(page):
     return page.evaluate(RANGE)
 
 
+def forecast_box(page):
+    """Where the forecast is drawn, after it was scrolled to: a mouse reaches only what is seen."""
+    place = page.locator("[data-chart=forecast] .nsewdrag").first
+    place.scroll_into_view_if_needed()
+    return place.bounding_box()
+
+
+def test_no_button_sends_the_data_anywhere(open_page):
+    titles = open_page().evaluate(
+        "[...document.querySelectorAll('.modebar-btn')].map(button => button.dataset.title)"
+    )
+    assert "Zoom" in titles
+    assert not [title for title in titles if "hare" in title or "loud" in title]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_it_loads_alone_and_fits_the_screen(open_page, size, scheme):
@@ -84,8 +99,7 @@ def test_names_that_look_like_markup_are_text(open_page):
 
 def test_dragging_zooms_and_the_button_goes_back(open_page):
     page = open_page()
-    before = axis_range(page)
-    box = page.locator("[data-chart=forecast] .nsewdrag").first.bounding_box()
+    before, box = axis_range(page), forecast_box(page)
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 0.4 * box["width"], middle)
     page.mouse.down()
@@ -99,10 +113,10 @@ def test_dragging_zooms_and_the_button_goes_back(open_page):
 
 def test_the_mouse_reads_values_off_the_forecast(open_page):
     page = open_page()
-    box = page.locator("[data-chart=forecast] .nsewdrag").first.bounding_box()
+    box = forecast_box(page)
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"])
     page.wait_for_selector("[data-chart=forecast] .hoverlayer text")
-    words = page.locator("[data-chart=forecast] .hoverlayer").inner_text()
+    words = page.locator("[data-chart=forecast] .hoverlayer").text_content()
     for name in ("95% band", "50% band", "forecast", "measured"):
         assert name in words
 
@@ -122,7 +136,7 @@ def test_the_legend_hides_a_line(open_page):
 def test_choosing_an_axis_draws_another_slice(open_page):
     page = open_page()
     title = "[data-chart=slices] .xtitle"
-    assert page.locator(title).inner_text() == "level [cm]"
+    assert page.locator(title).text_content() == "level [cm]"
     page.locator("[data-chart=slices] select").nth(1).select_option("pump [V]")
     page.wait_for_function(
         "() => document.querySelector('[data-chart=slices] .xtitle').textContent === 'pump [V]'"

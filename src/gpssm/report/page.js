@@ -60,6 +60,7 @@
     const figure = chart.variants[chosen(card, chart)];
     const config = {
       responsive: true, displaylogo: false, displayModeBar: "hover",
+      showSendToCloud: false, plotlyServerURL: "", // the data of a report stay in the report
       modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
     };
     return Plotly.react(
