@@ -31,8 +31,9 @@ TITLES = {
     "n4sid": "N4SID",
     "gru": "GRU",
 }
-DOCS = ROOT / "docs" / "table1.md"
+DOCS, README = ROOT / "docs" / "table1.md", ROOT / "README.md"
 BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
+_SHORT = ("cbf-ssm-50", "arx", "gru")
 _OURS, _TARGETS = "cbf-ssm-50", ("cbf-ssm-50", "pr-ssm", "cbf-ssm-1")
 _HONEST = (0.88, 0.99)  # what a 95 % band should cover
 
@@ -46,8 +47,9 @@ def write_pages(results: Path) -> list[Path]:
     write_json(written[0], summary(cells, paper))
     write_text(written[1], f"# Table 1\n\n{body}\n{_figures(results)}")
     if results.resolve() == (ROOT / "results").resolve():
-        write_text(DOCS, between_markers(DOCS.read_text(encoding="utf-8"), body))
-        written.append(DOCS)
+        for page, text in ((DOCS, body), (README, headline(cells, paper))):
+            write_text(page, between_markers(page.read_text(encoding="utf-8"), text))
+            written.append(page)
     return written
 
 
@@ -62,7 +64,7 @@ def read_cells(folder: Path) -> Cells:
 
 def between_markers(page: str, body: str) -> str:
     if BEGIN not in page or END not in page:
-        raise SystemExit(f"{DOCS.name}: got no {BEGIN} … {END}, expected a place for the tables")
+        raise SystemExit(f"page: got no {BEGIN} … {END}, expected a place for the tables")
     fresh = f"{BEGIN}\n\n{body}\n\n{END}"
     return re.sub(f"{BEGIN}.*{END}", lambda _: fresh, page, flags=re.DOTALL)
 
@@ -113,6 +115,19 @@ def tables(cells: Cells, paper: dict[str, Any]) -> str:
         *_notes(cells),
     ]
     return "\n\n".join(parts)
+
+
+def headline(cells: Cells, paper: dict[str, Any]) -> str:
+    """The table of the README: our main method beside the paper and the strongest others."""
+    header = ["data set", "CBF-SSM-50", "its 95 % band covers", "paper", "linear ARX", "GRU"]
+    rows = []
+    for name in DATASETS:
+        scores = _finite(_scores(cells, name, "paper", lambda s: s["rmse"]))
+        covered = _means(cells, name, lambda s: s["coverage"]["95%"]).get(_OURS)
+        ours, arx, gru = (mean_std(scores[m]) if m in scores else MISSING for m in _SHORT)
+        band = MISSING if covered is None else f"{covered:.0%}"
+        rows.append([name, ours, band, _paper_cell(paper[name], _OURS).strip("*"), arx, gru])
+    return markdown_table(header, rows)
 
 
 def rmse_table(cells: Cells, paper: dict[str, Any]) -> str:
@@ -242,7 +257,10 @@ def settings_table(cells: Cells) -> str:
 
 
 _MODEL = ("dim_x", "inducing_points", "particles", "noise_draw", "lag", "whitened", "covariance")
-_TRAINING = ("steps", "learning_rate", "inducing_kl", "state_kl", "batch_size", "sequence_length")
+_TRAINING = (
+    "steps", "learning_rate", "schedule", "inducing_kl", "state_kl", "batch_size",
+    "sequence_length", "calibrate",
+)  # fmt: skip
 
 
 def _settings_text(record: dict[str, Any]) -> str:
@@ -250,6 +268,7 @@ def _settings_text(record: dict[str, Any]) -> str:
     pairs = [(key, used["model"].get(key)) for key in _MODEL] if "model" in used else []
     pairs += [(key, used["training"][key]) for key in _TRAINING] if "training" in used else []
     pairs += list(used.get("gru", {}).items())
+    pairs += [("calibration_folds", n)] if (n := used.get("calibration_folds")) else []
     words = [f"{key} {value}" for key, value in pairs]
     return ", ".join([*words, record["chosen"]] if "chosen" in record else words)
 
