@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
     not CHROMIUM,
     reason="no Chromium: install it with `apt-get install chromium`, or set GPSSM_CHROMIUM",
 )
-PATIENCE = 240_000  # milliseconds: other tests may keep the machine busy
+PATIENCE = 60_000  # milliseconds: other tests may keep the machine busy
 SIZES = {"laptop": (1280, 900), "phone": (390, 844)}
 
 

@@ -266,7 +266,7 @@ def test_compare_names_both_runs_and_what_differs(folder, config, log, tmp_path)
     answer("compare", folder, other, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "tiny &lt;run&gt;" in page
-    assert "<td>training.learning_rate</td><td>0.05</td><td>0.01</td>" in page
+    assert "<td>training.learning_rate</td><td>0.1</td><td>0.01</td>" in page
     assert "All runs forecast the same test data." in page
 
 

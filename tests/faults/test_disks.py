@@ -106,7 +106,7 @@ def test_a_run_that_stopped_early_stays_stopped(tmp_path, monkeypatch):
 
 def test_other_settings_are_refused_with_the_difference(whole, tmp_path):
     run_dir = copy(whole, tmp_path)
-    with pytest.raises(ConfigError, match=r"training.learning_rate: was 0.05, is 0.01"):
+    with pytest.raises(ConfigError, match=r"training.learning_rate: was 0.1, is 0.01"):
         fit(run_dir, STEPS, learning_rate=0.01)
     with pytest.raises(ConfigError, match=r"training.patience: was None, is 3"):
         fit(run_dir, STEPS, patience=3)

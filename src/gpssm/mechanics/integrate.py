@@ -5,15 +5,13 @@ for one step between two samples, and inside a training program each costs time 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
 
 import diffrax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-Solver = Literal["rk4", "euler", "symplectic"]
-SOLVERS: tuple[Solver, ...] = get_args(Solver)
+SOLVERS = ("rk4", "euler", "symplectic")
 Rates = Callable[[Float[Array, " states"]], Float[Array, " states"]]
 
 # The classical Runge-Kutta method. It has no error estimate: the step is constant.
@@ -29,7 +27,7 @@ def integrate(
     rates: Rates,
     x: Float[Array, " states"],
     step: float,
-    solver: Solver = "rk4",
+    solver: str = "rk4",
     positions: Sequence[int] = (),
 ) -> Float[Array, " states"]:
     """x after a time `step` of ẋ = rates(x). A negative step goes back in time.

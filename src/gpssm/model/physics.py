@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from gpssm.errors import ConfigError, expected
-from gpssm.mechanics import SOLVERS, Solver, integrate
+from gpssm.mechanics import SOLVERS, integrate
 
 Values = dict[str, Any]
 Rates = Callable[[Array, Array, Values, Array], Array]
@@ -81,7 +81,7 @@ class Physics:
     """Physical constants: a number is fixed, a `Prior` is learned."""
     unit_vectors: Sequence[Sequence[str]] = ()
     """Groups of states of length one, such as a quaternion: brought back to it after each step."""
-    solver: Solver = "rk4"
+    solver: str = "rk4"  # one of SOLVERS, which is checked with a better message
     """`rk4`, `euler` or `symplectic`."""
     positions: Sequence[str] = ()
     """For `symplectic`: the states that are positions; the others are velocities."""
@@ -128,7 +128,7 @@ class Physics:
         u: Float[Array, " inputs"],
         values: Values,
         f: Float[Array, " yields"],
-    ) -> Float[Array, " states"]:
+    ) -> Float[Array, " rates"]:
         """dx/dt, in the precision of x whatever constants the user's function has."""
         return jnp.asarray(self.rates(x, u, values, f)).astype(x.dtype)
 
