@@ -10,20 +10,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import gpssm
+from gpssm.cli import app
 from gpssm.cli.folders import open_folder
 from gpssm.cli.options import Experiment, Method
 from gpssm.cli.reproduction import EXPERIMENTS
 from gpssm.inference.presets import METHODS
 from gpssm.training import TrainingStopped
-from support_cli import ROWS, answer, invoke, write_csv
+from support_cli import ROWS, all_commands, answer, invoke, write_csv
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = (
-    "fit", "predict", "evaluate", "report", "compare", "reproduce", "demo", "data list",
-    "data fetch", "data check",
-)  # fmt: skip
+COMMANDS = [name for name, _ in all_commands(typer.main.get_command(app))]
 
 
 def one_line(result) -> str:
@@ -111,6 +110,26 @@ def test_a_run_is_repeated_from_its_configuration(folder, tmp_path):
     assert again["scores"] == json.loads((folder / "scores.json").read_text())
     first, second = ((p / "config.toml").read_text() for p in (folder, tmp_path / "again"))
     assert first == second
+
+
+def test_several_files_are_experiments_of_one_system(config, tmp_path, monkeypatch):
+    """From the fit to the forecast, each file keeps its name and its own test part."""
+    days = [write_csv(tmp_path / f"{day}.csv", seed=i) for i, day in enumerate(("mon", "tue"))]
+    monkeypatch.chdir(tmp_path)
+    columns = ["--inputs", "pump", "--outputs", "level"]
+    run = Path(answer("fit", *days, *columns, "--config", config)["run"])
+    assert run == Path("runs/data-cbf-ssm-50")
+    kept = open_folder(run)
+    parts = [("mon", "train", 84), ("mon", "test", 36), ("tue", "train", 84), ("tue", "test", 36)]
+    assert sorted((e.name, e.part, len(e)) for e in kept.data) == sorted(parts)
+    assert [Path(file) for file in kept.config.data.files] == days
+    assert "64 steps open loop after 4 measurements" in invoke("evaluate", run).stdout
+    page = (run / "report.html").read_text()
+    assert "<select><option>mon</option><option>tue</option></select>" in page
+    assert answer("predict", run, *days, "--out", "both.csv")["rows"] == 2 * ROWS
+    assert pd.read_csv("both.csv")["experiment"].value_counts().to_dict() == {
+        "mon": ROWS, "tue": ROWS,
+    }  # fmt: skip
 
 
 def test_other_settings_are_refused_and_nothing_is_lost(folder, fit_arguments):
@@ -391,11 +410,26 @@ def test_reproduce_runs_what_make_runs_and_the_experiment_takes_it(what, monkeyp
 
 def test_reproduce_really_computes(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
-    words = ["--quick", "--methods", "pr-ssm", "--lengths", "10", "--results", tmp_path]
+    words = ["--quick", "--methods", "pr-ssm", "--lengths", "16", "--results", tmp_path]
     result = invoke("reproduce", "cost", *words)
     assert result.exit_code == 0, result.output
     assert str(tmp_path / "cost.md") in result.stdout.replace("\n", "")
-    assert re.search(r"\| PR-SSM \| [\d.]+ \| 1\.00 \|", (tmp_path / "cost.md").read_text())
+    (row,) = json.loads((tmp_path / "cost.json").read_text())["rows"]
+    assert (row["variant"], row["length"]) == ("PR-SSM", 16)
+    milliseconds = f"{1e3 * row['seconds per step']:.1f}"
+    assert f"| PR-SSM | {milliseconds} | 1.00 | – |" in (tmp_path / "cost.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["report.html", "notes.txt"])
+def test_demo_leaves_other_files_alone(name, monkeypatch, tmp_path):
+    monkeypatch.setattr("gpssm.demo.main", lambda out, quiet: {"out": out})
+    (tmp_path / name).write_text("mine")
+    result = invoke("demo", "--out", tmp_path)
+    if name == "report.html":  # what an earlier demo left
+        assert result.exit_code == 0
+    else:
+        assert "holds other files" in one_line(result)
+    assert "which is a file" in one_line(invoke("demo", "--out", tmp_path / name))
 
 
 def test_demo_says_where_its_report_is(monkeypatch, tmp_path):

@@ -37,7 +37,7 @@ def readable(command: Command) -> Command:
         except (typer.Exit, typer.BadParameter, SystemExit):
             raise
         except KeyboardInterrupt:
-            say("Stopped.")
+            say("Stopped. No file is half written: run the same command again.")
             raise typer.Exit(STOPPED[0]) from None
         except Exception as error:
             if debug:
