@@ -172,6 +172,11 @@ def test_ctrl_c_outside_of_training_is_no_traceback(fit_arguments, monkeypatch, 
     [
         (["nowhere.csv", "--outputs", "y"], "nowhere.csv: got no such file"),
         ([], "DATA: got nothing"),
+        (
+            ["furnac"],
+            "DATA: got 'furnac', expected a file, or a data set of `gpssm data list`. "
+            "Nearest: furnace",
+        ),
         (["furnace", "--outputs", "CO2"], "outputs: got ('CO2',) together with the data set"),
         (["--config", "nowhere.toml"], "--config: got nowhere.toml, which is no file"),
     ],

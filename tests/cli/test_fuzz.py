@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpssm.cli import app
+from gpssm.cli.options import Experiment
 from gpssm.data.files import READERS
 from gpssm.errors import ConfigError
 from support_cli import all_commands, invoke, write_csv
@@ -84,6 +85,8 @@ def calls(draw, words):
     """Arguments and options of a command, most of them with a value that makes no sense."""
     command = draw(st.sampled_from(sorted(COMMANDS)))
     call = draw(st.lists(words, max_size=4))
+    if command == "reproduce":  # its first word is one of few: hardly ever drawn
+        call = [draw(st.sampled_from(sorted(Experiment))), *call]
     for option in draw(st.lists(st.sampled_from(OPTIONS[command]), max_size=3)):
         call += [option] if option in SWITCHES else [option, draw(words)]
     return [*command.split(), *(word for word in call if word != "--debug")]
@@ -117,6 +120,13 @@ def test_a_fit_of_a_real_file_is_answered(place, nothing_heavy, options):
     """The file can be read, so that this goes as far as the door of training."""
     words = [word for pair in options for word in pair]
     assert_readable(invoke("fit", "precious.csv", "--outputs", "y", *words))
+    assert (place / "precious.csv").read_text() == PRECIOUS
+
+
+@BOUNDED
+@given(command=st.sampled_from(["predict", "evaluate"]), words=st.lists(WORDS, max_size=3))
+def test_a_real_run_with_any_data_is_answered(place, folder, command, words):
+    assert_readable(invoke(command, folder, *words))
     assert (place / "precious.csv").read_text() == PRECIOUS
 
 
