@@ -280,3 +280,8 @@ def test_wrong_data_are_refused_with_a_reason(key):
     two = Normalisation(np.zeros(2), np.ones(2), np.zeros(1), np.ones(1))
     with pytest.raises(ConfigError, match=r"inputs of 'pendulum'.*2 of them"):
         build(key, cbf_ssm(physics=PHYSICS, **SMALL), sequences, two)
+
+
+def test_a_linear_start_beside_physics_is_refused():
+    with pytest.raises(ConfigError, match="start: got 'linear' with physics, expected 'noise'"):
+        cbf_ssm(physics=make_physics(), start="linear")

@@ -76,6 +76,9 @@ class Model(Settings):
     )
     whitened: bool = Field(False, description="q(u) stated for v = Lz⁻¹ u, not for u itself")
     # Where training starts
+    start: Literal["noise", "linear"] = Field(
+        "noise", description="both GPs near zero, or at a linear model that fits the data"
+    )
     kernel_variance: float = Field(0.25, gt=0, description="σ² of the kernel, at the start")
     lengthscale: float = Field(2.0, gt=0, description="ℓ of the kernel, at the start")
     inducing_range: float = Field(
@@ -101,6 +104,11 @@ class Model(Settings):
             raise ValueError(
                 f"dim_x: got {values['dim_x']}, expected the {states} states of "
                 f"{physics.name!r}. Leave it out."
+            )
+        if values.get("start", "noise") != "noise":
+            raise ValueError(
+                f"start: got {values['start']!r} with physics, expected 'noise': the equations of "
+                "motion are where it starts."
             )
         if not values.get("smoother_sees_next_output", True):
             raise ValueError(
