@@ -23,7 +23,7 @@ from gpssm.training.progress import ProgressFactory
 from .config import CONFIGS, CellSettings, cell_settings, merge, plain, quick, read_config
 from .files import ROOT, provenance, read_json, write_text
 from .grid import Job, run_jobs
-from .sequence_length import fit_runs, settings_for
+from .sequence_length import QUICK_SHARE, fit_runs, settings_for
 
 PLANTS = ("dubins", "dryer", "furnace")
 HORIZON, CAR_LENGTH = 300, 50
@@ -32,7 +32,7 @@ HORIZON, CAR_LENGTH = 300, 50
 def plant_settings(plant: str, data: Dataset, short: bool) -> CellSettings:
     """One seed."""
     config = read_config(CONFIGS / ("dubins.toml" if plant == "dubins" else "table1.toml"))
-    config = merge(quick(config) if short else config, {"seeds": 1})
+    config = merge(quick(config, QUICK_SHARE) if short else config, {"seeds": 1})
     if plant == "dubins":
         return settings_for(config, data, "cbf-ssm-1", CAR_LENGTH)
     return cell_settings(config, data, "cbf-ssm-50")
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plants", nargs="+", choices=PLANTS, default=PLANTS, metavar="NAME")
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the steps")
+    parser.add_argument("--quick", action="store_true", help="fewer steps")
     options = parser.parse_args(arguments)
     gpssm.prepare(options.cores)
     results = options.results or ROOT / ("runs/quick" if options.quick else "results")
