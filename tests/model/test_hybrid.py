@@ -282,6 +282,7 @@ def test_wrong_data_are_refused_with_a_reason(key):
         build(key, cbf_ssm(physics=PHYSICS, **SMALL), sequences, two)
 
 
-def test_a_linear_start_beside_physics_is_refused():
-    with pytest.raises(ConfigError, match="start: got 'linear' with physics, expected 'noise'"):
-        cbf_ssm(physics=make_physics(), start="linear")
+@pytest.mark.parametrize("setting", [{"start": "linear"}, {"smoother_sees_steps": True}])
+def test_what_black_boxes_start_from_and_see_is_refused_beside_physics(setting):
+    with pytest.raises(ConfigError, match=rf"{next(iter(setting))}: got .* with physics"):
+        cbf_ssm(physics=make_physics(), **setting)

@@ -27,7 +27,7 @@ from gpssm.model import (
 from gpssm.model.physics import INNOVATION
 
 from .family import Model, Posterior, System
-from .linear_start import linear_start
+from .linear_start import linear_start, output_steps
 from .recognition import make_recognition
 from .sequences import Sequences
 
@@ -48,6 +48,8 @@ def build(
             expected("dim_x", config.dim_x, f"at least the number of outputs, {dim_y}")
         )
     dynamics = make_dynamics(config, normalisation)
+    if config.smoother_sees_steps:
+        dynamics = Increment(raw_positive(output_steps(np.moveaxis(np.asarray(examples.y), -1, 0))))
     key_inputs, key_rest = jax.random.split(key)
     points = _place(key_inputs, config, dynamics, examples)
     return _assemble(key_rest, points, dynamics, config, dim_u, dim_y)
@@ -218,6 +220,8 @@ def lagged_embeddings(
     hidden = config.dim_x - y.shape[-1]
     past, future = _lags(y, hidden, 1), _lags(y, hidden, -1)
     following = np.concatenate([y[:, 1:], y[:, -1:]], axis=1)
+    if config.smoother_sees_steps:
+        following = (following - y) / output_steps(y)
     seen = [following, y, u] if config.smoother_sees_next_output else [y, u]
     forward = np.concatenate([y, past, u], axis=-1)
     backward = np.concatenate([future, *seen], axis=-1)

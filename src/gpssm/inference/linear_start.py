@@ -17,6 +17,7 @@ from .family import Model
 from .sequences import Sequences
 
 _HORIZON = 10  # steps of past and of future, at most
+_SMALLEST_STEP = 1e-3  # of an output that has unit variance
 _TOLERANCE = 1e-4  # a hidden state predicts at least this share of the variance of the outputs
 
 
@@ -38,14 +39,23 @@ def linear_start(config: Model, examples: Sequences) -> tuple[Affine, Affine]:
     if reach < 1:
         wanted = "at least 4 steps, for start='linear'"
         raise ConfigError(expected("sequence_length", y.shape[1], wanted))
-    h = hidden_states(y, u, config.dim_x - y.shape[-1], reach)
+    h, steps = hidden_states(y, u, config.dim_x - y.shape[-1], reach), output_steps(y)
     inside = slice(reach, y.shape[1] - reach)
     y, u = y[:, inside], u[:, inside]
     x = np.concatenate([y, h], axis=-1)
     forward = _regress([x[:, :-1], u[:, :-1]], x[:, 1:] - x[:, :-1])
-    outputs = [y[:, 1:], y[:, :-1]] if config.smoother_sees_next_output else [y[:, :-1]]
+    later = y[:, 1:]
+    if config.smoother_sees_steps:
+        later = (later - y[:, :-1]) / steps
+    outputs = [later, y[:, :-1]] if config.smoother_sees_next_output else [y[:, :-1]]
     backward = _regress([h[:, 1:], *outputs, u[:, :-1]], h[:, :-1] - h[:, 1:])
     return forward, backward
+
+
+def output_steps(y: Float[np.ndarray, "batch time outputs"]) -> Float[np.ndarray, " outputs"]:
+    """The typical size of a step of each output."""
+    size = np.sqrt(np.mean(np.square(np.diff(y, axis=1)), axis=(0, 1)))
+    return np.maximum(size, _SMALLEST_STEP)
 
 
 def hidden_states(
