@@ -79,6 +79,14 @@ def test_both_gps_start_at_the_affine_functions(whitened, key):
         assert np.ptp(np.asarray(mean)) > 0.5
 
 
+@pytest.mark.parametrize(("dim_u", "dim_y"), [(0, 1), (2, 3)])
+def test_a_system_without_inputs_or_without_hidden_states_starts_too(dim_u, dim_y, key):
+    sequences = make_sequences(batch=8, time=30, dim_u=dim_u, dim_y=dim_y)
+    system = build(key, cbf_ssm(dim_x=3, start="linear", **SMALL), sequences)
+    assert np.isfinite(system.model.transition.gp.posterior.mean).all()
+    assert (system.posterior.smoother is None) == (dim_y == 3)
+
+
 def test_sequences_too_short_for_a_past_and_a_future_are_refused(key):
     with pytest.raises(ConfigError, match="sequence_length: got 3, expected at least 4 steps"):
         build(key, cbf_ssm(dim_x=2, start="linear", **SMALL), make_sequences(time=3))
