@@ -6,7 +6,8 @@ READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
-.PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost tailsitter
+.PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
+        stability tailsitter
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -36,6 +37,9 @@ figure1: $(READY)  ## forecasts of the Dubins car as paths; ARGS="--quick" for a
 
 figure3a: $(READY)  ## the car's test error against the length of the training sequences
 	$(BIN)/python -m experiments.sequence_length dubins $(ARGS)
+
+stability: $(READY)  ## which plants are mean-square stable, in the eyes of a fitted model
+	$(BIN)/python -m experiments.stability $(ARGS)
 
 figure4: $(READY)  ## forces of the drone; ARGS="--quick" for the short form
 	$(BIN)/python -m experiments.drone --figure 4 --methods cbf-ssm --lengths 50 $(ARGS)

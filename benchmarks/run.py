@@ -36,7 +36,7 @@ def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, se
     systems = [build(jax.random.key(seed), model, examples) for seed in range(seeds)]
     state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(start(s, training) for s in systems))
     count = CHUNK if workload.name == "small" else 2
-    mesh = make_mesh(workload.batch, jax.devices()[:devices])
+    mesh = make_mesh(workload.batch, workload.particles, jax.devices()[:devices])
     weights = training.weights(model, windows.y.shape[0])
     keys = jax.random.split(jax.random.key(1), seeds)
     dials = jax.tree.map(lambda leaf: jnp.full(seeds, leaf), Dials.of(training))

@@ -81,13 +81,13 @@ def _tables(config: dict[str, Any], dataset: str, method: str) -> dict[str, Any]
     return merged
 
 
-def quick(config: dict[str, Any]) -> dict[str, Any]:
-    """One seed and a tenth of the steps, wherever the file names a number of steps."""
+def quick(config: dict[str, Any], share: float = 0.1) -> dict[str, Any]:
+    """One seed and a share of the steps, wherever the file names a number of steps."""
 
     def shorten(tables: dict[str, Any]) -> dict[str, Any]:
         short = {k: shorten(v) if isinstance(v, dict) else v for k, v in tables.items()}
         if isinstance(steps := tables.get("steps"), int):
-            short["steps"] = max(steps // 10, 1)
+            short["steps"] = max(round(share * steps), 1)
         return short
 
     return {**shorten(config), "seeds": 1}

@@ -25,7 +25,7 @@ from .dubins import WARMUP, Scored, cut_stretches
 from .files import ROOT, provenance, read_json
 from .grid import Job, run_jobs
 from .pages import TITLES
-from .sequence_length import fit_runs, fitted_noise, open_loop, settings_for
+from .sequence_length import QUICK_SHARE, fit_runs, fitted_noise, open_loop, settings_for
 
 LENGTH, SHOWN, CLOUD = 300, 3, (10, 25, 50, 100, 200, 300)  # steps at which particles are drawn
 
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gpssm.prepare(options.cores)
     results = options.results or ROOT / ("runs/quick" if options.quick else "results")
     config = merge(read_config(CONFIGS / "dubins.toml"), {"seeds": 1, "seeds_at_once": 1})
-    config = quick(config) if options.quick else config
+    config = quick(config, QUICK_SHARE) if options.quick else config
     jobs = [make_job(config, panel, results / "figure1") for panel in PANELS]
     failed = run_jobs(jobs)
     if not failed:
@@ -150,7 +150,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="experiments.dubins_predictions", description=__doc__)
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the steps")
+    parser.add_argument("--quick", action="store_true", help="fewer steps")
     return parser.parse_args(arguments)
 
 

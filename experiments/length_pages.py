@@ -46,7 +46,8 @@ def tables(records: Sequence[dict[str, Any]], references: dict[str, Any]) -> str
     noise.append(["truth", "", *true])
     return "\n\n".join([
         f"Open-loop error of the position over {HORIZON} steps and at some of them, mean (standard "
-        "deviation) over the seeds; log-likelihood per step; coverage of the 95 % band.",
+        "deviation) over the seeds; log-likelihood per step of a Gaussian with the moments "
+        "of the forecast; coverage of the 95 % band.",
         markdown_table(head, rows),
         "Fitted variances in the units of the data, the larger one of the coordinates, mean over "
         "the seeds.",
@@ -58,7 +59,7 @@ def _row(record: dict[str, Any]) -> list[str]:
     seeds = record["seeds"]
     cells = [_cell([s["rmse"] for s in seeds])]
     cells += [_cell([s["rmse_at"][str(h)] for s in seeds]) for h in HORIZONS]
-    cells += [_cell([s["log_likelihood"] for s in seeds])]
+    cells += [_cell([s["gaussian_log_likelihood"] for s in seeds])]
     cells += [_cell([s["coverage"]["95%"] for s in seeds])]
     return [TITLES[record["method"]], str(record["length"]), *cells]
 

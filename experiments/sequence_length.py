@@ -27,7 +27,7 @@ from .grid import Job, run_jobs
 
 METHODS = ("pr-ssm", "vcdt", "cbf-ssm-1")
 LENGTHS = (10, 25, 50, 100, 200, 300)
-QUICK = {"lengths": (25, 300), "seeds": 1}
+QUICK_LENGTHS, QUICK_SHARE = (25, 300), 0.4  # enough to see the order of the methods
 
 
 def settings_for(config: dict[str, Any], data: Dataset, method: str, length: int) -> CellSettings:
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = read_config(options.config or CONFIGS / f"{options.system}.toml")
     lengths = options.lengths or LENGTHS
     if options.quick:
-        config, lengths = quick(config), options.lengths or QUICK["lengths"]
+        config, lengths = quick(config, QUICK_SHARE), options.lengths or QUICK_LENGTHS
     data = gpssm.load_dataset(options.system)
     cells = folder / "sequence_length" / options.system
     write_json(cells / "references.json", references(cut_stretches(data)))

@@ -13,8 +13,8 @@ from pandas.testing import assert_frame_equal
 
 import gpssm
 from gpssm import ConfigError, DataError, Dataset, GpssmError
+from gpssm.fitting import _dataset
 from gpssm.inference.presets import METHODS
-from gpssm.run import _dataset
 from support import make_sequences, make_system
 
 # One size for all fits and forecasts of these tests: what is compiled once serves them all.

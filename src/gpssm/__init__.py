@@ -29,11 +29,12 @@ if typing.TYPE_CHECKING:
         simulators,
     )
     from .errors import ConfigError, DataError, GpssmError, ModelFileError, TrainingError
+    from .fitting import fit, fit_candidates
     from .held_out import recalibrate
     from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
     from .model import Physics, Prior, log_normal, normal
     from .prediction import Forecast, Stability, stability
-    from .run import Run, fit, fit_candidates, load
+    from .run import Run, load
     from .startup import prepare
     from .training import Stage, Training
 
@@ -80,11 +81,12 @@ _NAMES = {
         "simulators"
     ),
     "errors": "ConfigError DataError GpssmError ModelFileError TrainingError",
+    "fitting": "fit fit_candidates",
     "held_out": "recalibrate",
     "inference": "Model cbf_ssm method pr_ssm vcdt",
     "model": "Physics Prior log_normal normal",
     "prediction": "Forecast Stability stability",
-    "run": "Run fit fit_candidates load",
+    "run": "Run load",
     "startup": "prepare",
     "training": "Stage Training",
 }

@@ -10,11 +10,11 @@ from typing import Any
 from rich.console import Console
 
 from .data import load_dataset
+from .fitting import fit
 from .inference import cbf_ssm
 from .report import plot_forecast, score_table
 from .report.evaluation import Protocol, evaluate, evaluate_baselines
 from .report.page import ReportInput, report_page
-from .run import fit
 from .startup import prepare
 
 PROTOCOL = Protocol(warmup=16, horizon=500, particles=200)

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .data import Dataset
+from .fitting import fit
 from .prediction import blocked_folds
-from .run import Run, fit
+from .run import Run
 from .training import cut_stretches
 from .training.calibration import choose, likelihoods, with_noise
 from .training.progress import ProgressFactory

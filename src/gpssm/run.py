@@ -1,44 +1,24 @@
-"""The facade: `fit` a model to data, `predict` from a run, `save` and `load` it."""
+"""A fitted model: `predict` with it, look at what it has learned, `save` and `load` it."""
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 
 from . import modelfile
-from .data import Dataset, Normalisation, Windows, batch
-from .errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
+from .data import Normalisation
+from .errors import ConfigError, DataError, expected
 from .gp import conditional, factorise
 from .gp.sparse import inducing_cholesky
-from .inference import Model, System, build
+from .inference import Model, System
 from .inference.sequences import from_batch_first
-from .model import Hybrid, Physics, with_common_scales
+from .model import Hybrid, Physics
 from .prediction import Forecast, predict
-from .training import (
-    ROLLBACKS,
-    Checkpoints,
-    Dials,
-    History,
-    Stretches,
-    Training,
-    TrainingResult,
-    calibrate,
-    cut_stretches,
-    data_hash,
-    long_stretches,
-    make_phases,
-    train,
-)
-from .training.progress import ProgressFactory, automatic
-
-_EXAMPLES = 64  # sequences from which the inducing inputs are placed
-_MANY_SKIPPED = 0.05  # share of the steps
+from .training import History, Training
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,271 +211,12 @@ class Run:
             raise DataError(expected("conditioned", conditioned, wanted))
 
 
-@overload
-def fit(
-    model: Model, data: Dataset | None = None, *, seeds: None = None, **settings: Any
-) -> Run: ...
-@overload
-def fit(model: Model, data: Dataset | None = None, *, seeds: int, **settings: Any) -> list[Run]: ...
-def fit(
-    model: Model,
-    data: Dataset | None = None,
-    *,
-    u: Any = None,
-    y: Any = None,
-    seed: int = 0,
-    seeds: int | None = None,
-    quiet: bool = False,
-    progress: ProgressFactory | None = None,
-    devices: Sequence[jax.Device] | None = None,
-    run_dir: str | Path | None = None,
-    validation: Dataset | float | None = None,
-    **settings: Any,
-) -> Run | list[Run]:
-    """Fit a model to a data set, or to plain arrays `u` and `y` (or lists of them).
-
-    `settings` are those of `gpssm.Training`, such as `steps=1000` or `learning_rate=0.01`.
-    With `seeds=5` five runs train in one program, from the seeds `seed`, …, `seed + 4`, and a
-    list of them is returned. The sequences of a batch are cut over the `devices`, by default all.
-    With a `run_dir` nothing is lost: checkpoints are written there, the same call goes on where
-    it was stopped, and the fitted model is saved there at the end.
-    With `validation` data, or a fraction such as 0.2 (the last fifth of every experiment is then
-    held out), the parameters with the best open-loop forecasts of them are kept.
-    """
-    data, held_out = _hold_out(_dataset(data, u, y), validation)
-    training = _training(model, data, settings)
-    shown = progress or automatic(quiet)
-    numbers = _seeds(seed, seeds)
-    trainings = [training] * len(numbers)
-    runs = _fit_runs(model, data, trainings, numbers, shown, devices, run_dir, held_out)
-    return runs[0] if seeds is None else runs
-
-
-def fit_candidates(
-    model: Model,
-    data: Dataset,
-    candidates: Sequence[dict[str, float]],
-    *,
-    seed: int = 0,
-    seeds: int = 1,
-    quiet: bool = False,
-    progress: ProgressFactory | None = None,
-    devices: Sequence[jax.Device] | None = None,
-    validation: Dataset | float | None = None,
-    **settings: Any,
-) -> list[list[Run]]:
-    """Fit with several settings side by side, in one program: the runs of each candidate.
-
-    A candidate is a dictionary of a `learning_rate`, an `inducing_kl`, or both; all else is
-    common to them. With `validation` the history of each run tells how good it was at which step.
-    """
-    for candidate in candidates:
-        if unknown := sorted(set(candidate) - set(Dials._fields)):
-            wanted = f"only {' and '.join(Dials._fields)}: all else is the same for all"
-            raise ConfigError(expected("candidate", f"{', '.join(unknown)}", wanted))
-    data, held_out = _hold_out(data, validation)
-    numbers = _seeds(seed, seeds)
-    trainings = [_training(model, data, {**settings, **each}) for each in candidates]
-    together = [training for training in trainings for _ in numbers]
-    shown = progress or automatic(quiet)
-    all_numbers = numbers * len(trainings)
-    runs = _fit_runs(model, data, together, all_numbers, shown, devices, None, held_out)
-    return [runs[i : i + seeds] for i in range(0, len(runs), seeds)]
-
-
-def _calibrated(system: System, training: Training, judge: Stretches | None) -> System:
-    """With the noise that the forecasts of some stretches ask for, where there are any."""
-    if not training.calibrate or judge is None:
-        return system
-    return calibrate(system, judge)[0]
-
-
-def _seeds(first: int, count: int | None) -> list[int]:
-    if count is not None and count < 1:
-        raise ConfigError(expected("seeds", count, "at least 1, or None for a single run"))
-    return list(range(first, first + (count or 1)))
-
-
-def _fit_runs(
-    model: Model,
-    data: Dataset,
-    trainings: Sequence[Training],
-    numbers: list[int],
-    shown: ProgressFactory,
-    devices: Sequence[jax.Device] | None,
-    run_dir: str | Path | None,
-    held_out: Dataset | None,
-) -> list[Run]:
-    """One run for each seed and its settings, which differ in their dials at most."""
-    training = trainings[0]
-    normalisation = with_common_scales(Normalisation.of(data), model.physics)
-    with jax.enable_x64(True):
-        phases = make_phases(data, normalisation, training)
-        stretches = cut_stretches(held_out, normalisation, training) if held_out else None
-        windows = phases[-1].windows
-        keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
-        systems = [
-            _fresh_system(key, model, windows, training, normalisation) for key in keys[:, 0]
-        ]
-        checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
-        dials = [Dials.of(each) for each in trainings]
-        results = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, dials)
-        judge = stretches or long_stretches(data, normalisation, training)
-        fitted = [_calibrated(result.average, training, judge) for result in results]
-    names = data.input_names, data.output_names
-    runs = [
-        Run(system, normalisation, training, number, result.history, *names)
-        for system, training, number, result in zip(
-            fitted, trainings, numbers, results, strict=True
-        )
-    ]
-    kept = [] if run_dir is None else [run.save(_model_path(run_dir, run.seed)) for run in runs]
-    _check_failures(results, numbers, kept)
-    _check_skipped(results)
-    return runs
-
-
-def _checkpoints(
-    run_dir: str | Path | None,
-    model: Model,
-    training: Training,
-    seeds: list[int],
-    windows: Windows,
-    stretches: Stretches | None,
-) -> Checkpoints | None:
-    """The checkpoints of a run directory that belongs to exactly these settings and data."""
-    if run_dir is None:
-        return None
-    pace = ("checkpoint_steps", "checkpoint_seconds")  # how often to save is no part of the run
-    checkpoints = Checkpoints(run_dir, seeds, *(getattr(training, name) for name in pace))
-    identity = {
-        "model": model.to_json(),
-        "training": {k: v for k, v in training.to_json().items() if k not in pace},
-        "seeds": seeds,
-        "data": data_hash(windows),
-        "validation": data_hash(stretches) if stretches else None,
-    }
-    checkpoints.claim(identity)
-    return checkpoints
-
-
-def _model_path(run_dir: str | Path, seed: int) -> Path:
-    return Path(run_dir) / f"seed-{seed}.gpssm"
-
-
-def _check_failures(
-    results: Sequence[TrainingResult], seeds: Sequence[int], kept: Sequence[Path]
-) -> None:
-    """A seed that gave up ends the whole call; what was learned until then is kept."""
-    for i, (seed, result) in enumerate(zip(seeds, results, strict=True)):
-        if result.failure is None:
-            continue
-        groups = ", ".join(result.failure.groups) or "no group (the ELBO itself is not finite)"
-        where = f"is in {kept[i]}" if kept else "is lost: there was no run_dir to keep it in"
-        given = (
-            f"no finite gradient at step {result.failure.step} of seed {seed}, after {ROLLBACKS} "
-            f"roll-backs with ever smaller steps; not finite in: {groups}"
-        )
-        remedy = f"Use a smaller learning_rate, or look at the data. The best model so far {where}."
-        raise TrainingError(expected("training", given, "a finite one", remedy))
-
-
-def _check_skipped(results: Sequence[TrainingResult]) -> None:
-    """A run of which no step was finite has learned nothing; one of few should be known."""
-    for result in results:
-        skipped, steps = int(result.history.table["skipped"].sum()), len(result.history.table)
-        if skipped == steps:
-            remedy = "Look at the initial values of the model and at the scale of the data."
-            raise ConfigError(
-                expected("training", f"no finite gradient in {steps} steps", "one", remedy)
-            )
-        if skipped > _MANY_SKIPPED * steps:
-            message = (
-                f"{skipped} of {steps} steps were not finite and were skipped; "
-                "use a smaller learning_rate."
-            )
-            warnings.warn(message, GpssmWarning, stacklevel=3)
-
-
-def _fresh_system(
-    key: PRNGKeyArray,
-    model: Model,
-    windows: Windows,
-    training: Training,
-    normalisation: Normalisation,
-) -> System:
-    """Where training starts, with inducing inputs placed on some of the sequences."""
-    examples = batch(windows, training.sequence_length, key, 0, _EXAMPLES)
-    return build(key, model, from_batch_first(*examples), normalisation)
-
-
 def load(path: str | Path, physics: Physics | None = None) -> Run:
     """Read a run that `Run.save` wrote.
 
     A model file holds no code: a run with equations of motion needs the same `physics` again.
     """
     return Run(*modelfile.load(path, physics))
-
-
-def _dataset(data: Any, u: Any, y: Any) -> Dataset:
-    if (data is None) == (y is None):
-        given = "neither" if data is None else "both"
-        raise DataError(expected("data or y", given, "one of them", "fit(model, data) or y=..."))
-    if data is not None and u is not None:
-        raise DataError(expected("u", "inputs together with data", "one of them"))
-    if data is not None and not isinstance(data, Dataset):
-        remedy = "Pass arrays by name: fit(model, u=u, y=y)."
-        raise DataError(expected("data", f"a {type(data).__name__}", "a gpssm.Dataset", remedy))
-    return Dataset.from_arrays(y, u) if data is None else data
-
-
-def _hold_out(data: Dataset, validation: Any) -> tuple[Dataset, Dataset | None]:
-    """The data to train on, and those to validate with."""
-    if validation is None:
-        return data, None
-    if isinstance(validation, Dataset):
-        for kind in ("inputs", "outputs"):
-            theirs, ours = (len(getattr(d, f"{kind[:-1]}_names")) for d in (validation, data))
-            if theirs != ours:
-                raise DataError(expected("validation", f"{theirs} {kind}", f"{ours}, as in data"))
-        return data, validation
-    if isinstance(validation, bool) or not isinstance(validation, int | float):
-        wanted = "a gpssm.Dataset, or a fraction such as 0.2"
-        raise DataError(expected("validation", f"a {type(validation).__name__}", wanted))
-    if not 0.0 < validation < 1.0:
-        raise DataError(expected("validation", validation, "a fraction between 0 and 1"))
-    parts = data.split(1.0 - validation, validation)
-    return parts.train, parts.validation
-
-
-def _training(model: Model, data: Dataset, settings: dict[str, Any]) -> Training:
-    """Settings whose defaults suit the shortest experiment and the recognition; all checked."""
-    shortest = min(len(each) for each in data.experiments)
-    length, warmup = (
-        Training.model_fields[name].default for name in ("sequence_length", "validation_warmup")
-    )
-    defaults = {
-        "sequence_length": min(length, shortest),
-        "validation_warmup": max(warmup, model.shortest_warmup),
-    }
-    training = Training(**{**defaults, **settings})
-    for _, each in training.phases():
-        _check_length(model, each.sequence_length, shortest)
-    if training.validation_warmup < model.shortest_warmup:
-        wanted = f"at least the warm-up of the recognition, {model.shortest_warmup}"
-        raise ConfigError(expected("validation_warmup", training.validation_warmup, wanted))
-    return training
-
-
-def _check_length(model: Model, length: int, shortest: int) -> None:
-    """Sequences fit into every experiment, and the recognition into every sequence."""
-    if length > shortest:
-        wanted = f"at most the {shortest} rows of the shortest experiment"
-        raise DataError(expected("sequence_length", length, wanted))
-    if length < model.shortest_warmup:
-        wanted = f"at least the warm-up of the recognition, {model.shortest_warmup}"
-        remedy = "Shorten the model's `warmup`, or train on longer sequences."
-        raise ConfigError(expected("sequence_length", length, wanted, remedy))
 
 
 def _columns(field: str, values: Any, channels: int) -> np.ndarray:

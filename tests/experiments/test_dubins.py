@@ -3,7 +3,16 @@
 import jax
 import numpy as np
 import pytest
-from experiments.dubins import HORIZON, WARMUP, Scored, cut_stretches, errors, floor, references
+from experiments.dubins import (
+    HORIZON,
+    WARMUP,
+    Scored,
+    cut_stretches,
+    errors,
+    floor,
+    gaussian_log_likelihood,
+    references,
+)
 
 from gpssm.data.simulators import CAR_OBSERVATION_VARIANCE, dubins, dubins_trajectory
 from gpssm.prediction import Forecast
@@ -64,4 +73,15 @@ def test_scores_leave_out_the_warmup(car):
     found = Scored.of(predict, stretches).to_json()
     assert found["rmse"] == 0.0
     assert found["coverage"]["95%"] == 1.0
-    assert found["log_likelihood"] == pytest.approx(-2 * np.log(0.1 * np.sqrt(2 * np.pi)))
+    oracle = -2 * np.log(0.1 * np.sqrt(2 * np.pi))
+    assert found["log_likelihood"] == pytest.approx(oracle)
+    assert found["gaussian_log_likelihood"] == pytest.approx(oracle)
+
+
+def test_gaussian_log_likelihood_is_that_of_the_moments_of_the_cloud():
+    """Where the mixture of two narrow particles has a hole, the Gaussian has none."""
+    cloud = Forecast(np.array([[[-1.0]], [[1.0]]]), np.array([0.1]))
+    found = gaussian_log_likelihood(cloud, np.array([[0.5]]))
+    variance = 1.0 + 0.01
+    assert found == pytest.approx(-0.5 * np.log(2 * np.pi * variance) - 0.125 / variance)
+    assert cloud.log_likelihood(np.array([[0.5]])) < found - 5.0

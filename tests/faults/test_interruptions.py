@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,15 @@ TRAINEE = Path(__file__).with_name("trainee.py")
 STEPS = 1500
 
 
-def launch(run_dir: Path) -> subprocess.Popen:
-    command = [sys.executable, str(TRAINEE), str(run_dir), str(STEPS)]
+@pytest.fixture(scope="module")
+def launch(tmp_path_factory):
+    """Starts a trainee. All of them, those of other workers too, share what was compiled."""
+    compiled = tmp_path_factory.getbasetemp().parent / "trainee-xla"
+    return partial(_launch, compiled)
+
+
+def _launch(compiled: Path, run_dir: Path) -> subprocess.Popen:
+    command = [sys.executable, str(TRAINEE), str(run_dir), str(STEPS), str(compiled)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -35,18 +43,18 @@ def wait_for_progress(process: subprocess.Popen, run_dir: Path, beyond: int) -> 
     raise TimeoutError("no checkpoint was written")
 
 
-def finish(run_dir: Path) -> str:
+def finish(launch, run_dir: Path) -> str:
     out, err = launch(run_dir).communicate(timeout=600)
     assert out.startswith("ready"), err
     return out.split()[1]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory) -> str:
-    return finish(tmp_path_factory.mktemp("undisturbed") / "run")
+def undisturbed(tmp_path_factory, launch) -> str:
+    return finish(launch, tmp_path_factory.mktemp("undisturbed") / "run")
 
 
-def test_ten_kills_at_random_moments_end_bitwise_equal(tmp_path, undisturbed):
+def test_ten_kills_at_random_moments_end_bitwise_equal(tmp_path, launch, undisturbed):
     rng, run_dir, kills, reached = random.Random(4), tmp_path / "run", 0, 0
     while kills < 10:
         process = launch(run_dir)
@@ -57,11 +65,11 @@ def test_ten_kills_at_random_moments_end_bitwise_equal(tmp_path, undisturbed):
         kills += 1
         reached = max(checkpoint_steps(run_dir))
     assert 0 < reached < STEPS
-    assert finish(run_dir) == undisturbed
+    assert finish(launch, run_dir) == undisturbed
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_saves_and_leaves_with_its_code(tmp_path, undisturbed, number, code):
+def test_a_signal_saves_and_leaves_with_its_code(tmp_path, launch, undisturbed, number, code):
     run_dir = tmp_path / "run"
     process = launch(run_dir)
     assert wait_for_progress(process, run_dir, 0)
@@ -72,4 +80,4 @@ def test_a_signal_saves_and_leaves_with_its_code(tmp_path, undisturbed, number, 
     assert f"Stopped at step {stopped} by {number.name}" in err
     assert "Call fit again with the same run_dir to go on" in err
     assert "Traceback" not in err
-    assert finish(run_dir) == undisturbed
+    assert finish(launch, run_dir) == undisturbed

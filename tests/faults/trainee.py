@@ -1,4 +1,4 @@
-"""A small training run for the fault tests to disturb: `trainee.py RUN_DIR STEPS`."""
+"""A small training run for the fault tests to disturb: `trainee.py RUN_DIR STEPS COMPILED`."""
 
 import hashlib
 import sys
@@ -46,7 +46,9 @@ def fingerprint(run: gpssm.Run) -> str:
 
 if __name__ == "__main__":
     # What is compiled once need not be compiled after every kill.
-    jax.config.update("jax_compilation_cache_dir", str(Path(sys.argv[1]).parent / "xla"))
+    jax.config.update("jax_compilation_cache_dir", sys.argv[3])
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
     print("ready", flush=True)
     run = fit(sys.argv[1], int(sys.argv[2]), stages=STAGES, validate_steps=110)
     print(fingerprint(run), flush=True)

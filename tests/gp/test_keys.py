@@ -15,6 +15,15 @@ def test_a_batch_can_be_cut_anywhere(key):
         np.testing.assert_array_equal(part, whole[..., 5 * begin : 5 * end])
 
 
+def test_particles_can_be_cut_into_equal_shares(key):
+    keys = make_keys(key, 4)
+    purpose = keys.split(2)[1].normal((3,), 6, jnp.float64).reshape(3, 4, 6)
+    for i in range(3):
+        share = Keys(keys.shared, keys.each, jnp.asarray(i), 3).split(2)[1]
+        part = share.normal((3,), 2, jnp.float64).reshape(3, 4, 2)
+        np.testing.assert_array_equal(part, purpose[..., 2 * i : 2 * i + 2])
+
+
 def test_splits_sequences_and_purposes_are_independent(key):
     first, second = make_keys(key, 4).split(2)
     draws = [np.ravel(k.normal((50,), 200, jnp.float64)) for k in (first, second)]

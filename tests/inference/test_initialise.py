@@ -58,6 +58,28 @@ def both_gps(key, **settings):
     return list(zip(gps, lagged_embeddings(config, sequences), strict=True))
 
 
+@pytest.mark.parametrize("settings", [{"inducing_inputs": "kmeans"}, {"start": "linear"}])
+def test_the_smoother_can_see_steps_in_the_place_of_the_next_output(settings, key):
+    """(h[t+1], (y[t+1] − y[t]) / typical step, y[t], u[t]); inducing inputs lie among them."""
+    config = cbf_ssm(dim_x=3, smoother_sees_steps=True, **SETTINGS, **settings)
+    sequences = make_sequences(batch=40, time=30, dim_y=2)
+    system = build(key, config, sequences)
+    typical = np.sqrt(np.mean(np.square(np.diff(sequences.y, axis=0)), axis=(0, 2)))
+    h, signal = jnp.array([[7.0]]), jnp.array([[1.5], [-2.0], [1.0], [-1.0], [0.3]])
+    before, seen = system.model.transition.dynamics.look_back(h, signal)
+    assert before == h
+    oracle = [7.0, 0.5 / typical[0], -1.0 / typical[1], 1.0, -1.0, 0.3]
+    np.testing.assert_allclose(seen[:, 0], oracle, rtol=1e-6)
+    z = np.asarray(system.posterior.smoother.inducing_inputs)
+    assert np.all(np.abs(z[:, 1:3].mean(axis=0)) < 1.0)
+    assert np.all(z[:, 1:3].std(axis=0) > 0.3)
+
+
+def test_steps_need_the_next_output():
+    with pytest.raises(ConfigError, match="smoother_sees_steps: got True without"):
+        cbf_ssm(smoother_sees_steps=True, smoother_sees_next_output=False)
+
+
 def test_kmeans_places_inducing_inputs_among_the_data(key):
     """Inside the range of every coordinate, and nearer to the data than chance would put them."""
     for gp, samples in both_gps(key, inducing_inputs="kmeans"):

@@ -280,3 +280,9 @@ def test_wrong_data_are_refused_with_a_reason(key):
     two = Normalisation(np.zeros(2), np.ones(2), np.zeros(1), np.ones(1))
     with pytest.raises(ConfigError, match=r"inputs of 'pendulum'.*2 of them"):
         build(key, cbf_ssm(physics=PHYSICS, **SMALL), sequences, two)
+
+
+@pytest.mark.parametrize("setting", [{"start": "linear"}, {"smoother_sees_steps": True}])
+def test_what_black_boxes_start_from_and_see_is_refused_beside_physics(setting):
+    with pytest.raises(ConfigError, match=rf"{next(iter(setting))}: got .* with physics"):
+        cbf_ssm(physics=make_physics(), **setting)

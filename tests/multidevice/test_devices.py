@@ -1,5 +1,6 @@
 """Several devices give the numbers of one; several seeds those of each alone."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -18,7 +19,7 @@ u = rng.standard_normal((200, 1))
 y = np.convolve(u[:, 0], 0.8 ** np.arange(20))[:200, None] + 0.1 * rng.standard_normal((200, 1))
 model = gpssm.cbf_ssm(dim_x=2, inducing_points=5, particles=4, lag=4)
 settings = dict(
-    u=u, y=y, steps=12, batch_size=8, sequence_length=12, quiet=True, calibrate=False
+    u=u, y=y, steps=12, batch_size=3, sequence_length=12, quiet=True, calibrate=False
 )
 runs = [gpssm.fit(model, **settings), *gpssm.fit(model, seeds=2, **settings)]
 assert len(jax.devices()) == int(sys.argv[1])
@@ -35,6 +36,7 @@ def outcome(devices: int) -> dict:
 
 
 def test_eight_devices_and_several_seeds_equal_one():
+    """Six of the eight: one for each of three sequences and each half of four particles."""
     one, eight = outcome(1), outcome(8)
     for name in ("elbo", "mean"):
         np.testing.assert_allclose(eight[name], one[name], rtol=2e-3, atol=2e-3)
@@ -43,13 +45,18 @@ def test_eight_devices_and_several_seeds_equal_one():
         assert np.max(np.abs(np.subtract(other_seed, alone))) > 0.02
 
 
-def test_the_mesh_takes_as_many_devices_as_divide_the_batch():
+def test_the_mesh_takes_as_many_devices_as_can_have_equal_shares():
+    """[sequences, particles]; sequences are cut rather than particles."""
     script = (
         "import jax; jax.config.update('jax_num_cpu_devices', 8)\n"
         "from gpssm.training.devices import make_mesh\n"
-        "print([make_mesh(n).size for n in (1, 6, 7, 8, 10, 12, 16)])"
+        "pairs = (1, 1), (6, 1), (7, 1), (16, 50), (10, 1), (3, 4), (5, 20), (7, 50), (1, 50)\n"
+        "print([make_mesh(*pair).devices.shape for pair in pairs])\n"
+        "print([make_mesh(5, 20, jax.devices()[:2]).devices.shape])"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) == [1, 6, 7, 8, 5, 6, 8]
+    eight, two = (ast.literal_eval(line) for line in done.stdout.splitlines())
+    assert eight == [(1, 1), (6, 1), (7, 1), (8, 1), (5, 1), (3, 2), (5, 1), (7, 1), (1, 5)]
+    assert two == [(1, 2)]

@@ -64,7 +64,7 @@ def cusp(keys, system, sequences, weights) -> Elbo:
 
 def make_step():
     """A step as training compiles it, on one device; anew, because `elbo` is another one."""
-    mesh = make_mesh(TRAINING.batch_size, jax.devices()[:1])
+    mesh = make_mesh(TRAINING.batch_size, 1, jax.devices()[:1])
 
     @eqx.filter_jit
     def step(state, windows, key, training, weights):

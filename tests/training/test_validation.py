@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import gpssm
 from gpssm import ConfigError, DataError, Dataset
+from gpssm.fitting import _hold_out
 from gpssm.inference import System, build
-from gpssm.run import _hold_out
 from gpssm.training.validation import LONGEST, _length, _starts, better_of, nothing_yet
 from support import SMALL, make_sequences
 

@@ -1,22 +1,24 @@
 """Random numbers for a batch of sequences, each with a key of its own.
 
-What a sequence draws does not depend on the other sequences of its batch, so a batch can be cut
-over devices anywhere and still gives the same numbers.
+What a sequence draws does not depend on the other sequences of its batch, and a share of its
+particles has the numbers that it has among all of them. So a batch can be cut over devices
+anywhere, by sequences and by particles, and still gives the same numbers.
 """
 
-from typing import NamedTuple
-
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 
-class Keys(NamedTuple):
+class Keys(eqx.Module):
     """One key for what all sequences have in common, and one for each of them."""
 
     shared: Key[Array, ""]
     each: Key[Array, " batch"]
+    share: Int[Array, ""] | None = None  # which one of the shares of the particles this is
+    shares: int = eqx.field(static=True, default=1)
 
     @property
     def batch(self) -> int:
@@ -27,13 +29,20 @@ class Keys(NamedTuple):
         """Independent keys for `count` purposes."""
         shared = jax.random.split(self.shared, count)
         each = jax.vmap(lambda key: jax.random.split(key, count), out_axes=1)(self.each)
-        return tuple(Keys(*pair) for pair in zip(shared, each, strict=True))
+        pairs = zip(shared, each, strict=True)
+        return tuple(Keys(*pair, self.share, self.shares) for pair in pairs)
 
     def normal(
         self, shape: tuple[int, ...], particles: int, dtype: DTypeLike
     ) -> Float[Array, "*shape n"]:
-        """Standard normal numbers [*shape, batch · particles]."""
-        draw = lambda key: jax.random.normal(key, (*shape, particles), dtype)  # noqa: E731
+        """Standard normal numbers [*shape, batch · particles], for this share of the particles."""
+
+        def draw(key: PRNGKeyArray) -> Array:
+            drawn = jax.random.normal(key, (*shape, self.shares * particles), dtype)
+            if self.share is None:
+                return drawn
+            return jax.lax.dynamic_slice_in_dim(drawn, self.share * particles, particles, axis=-1)
+
         return jax.vmap(draw, out_axes=-2)(self.each).reshape(*shape, self.batch * particles)
 
 

@@ -52,6 +52,9 @@ class Model(Settings):
     smoother_sees_next_output: bool = Field(
         True, description="y[t+1] among the inputs of the backward GP (not in the authors' code)"
     )
+    smoother_sees_steps: bool = Field(
+        False, description="y[t+1] − y[t], scaled to unit size, in the place of y[t+1]"
+    )
     inflate_noise: bool = Field(
         False, description="conditioning as in the authors' code, r + (k − 1) v⁻ in place of r"
     )
@@ -76,6 +79,9 @@ class Model(Settings):
     )
     whitened: bool = Field(False, description="q(u) stated for v = Lz⁻¹ u, not for u itself")
     # Where training starts
+    start: Literal["noise", "linear"] = Field(
+        "noise", description="both GPs near zero, or at a linear model that fits the data"
+    )
     kernel_variance: float = Field(0.25, gt=0, description="σ² of the kernel, at the start")
     lengthscale: float = Field(2.0, gt=0, description="ℓ of the kernel, at the start")
     inducing_range: float = Field(
@@ -102,6 +108,16 @@ class Model(Settings):
                 f"dim_x: got {values['dim_x']}, expected the {states} states of "
                 f"{physics.name!r}. Leave it out."
             )
+        if values.get("smoother_sees_steps", False):
+            raise ValueError(
+                "smoother_sees_steps: got True with physics, whose innovation tells what a step "
+                "does. Choose what the backward GP sees by the physics' `smoother_sees`."
+            )
+        if values.get("start", "noise") != "noise":
+            raise ValueError(
+                f"start: got {values['start']!r} with physics, expected 'noise': the equations of "
+                "motion are where it starts."
+            )
         if not values.get("smoother_sees_next_output", True):
             raise ValueError(
                 "smoother_sees_next_output: got False with physics, which runs backwards from "
@@ -126,6 +142,11 @@ class Model(Settings):
             raise ValueError(
                 "informative_initial_state: got True with recognition='smoother', whose x[1] is "
                 "not Gaussian. Use one of 'output', 'mlp', 'conv', 'gru'."
+            )
+        if self.smoother_sees_steps and not self.smoother_sees_next_output:
+            raise ValueError(
+                "smoother_sees_steps: got True without smoother_sees_next_output, expected both: "
+                "a step leads to the next output."
             )
         if self.function_draw == "delta" and self.covariance != "delta":
             raise ValueError(

@@ -1,6 +1,7 @@
 """Where training starts: a system of the right shape, with inducing inputs from the data."""
 
 from functools import partial
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,6 +27,7 @@ from gpssm.model import (
 from gpssm.model.physics import INNOVATION
 
 from .family import Model, Posterior, System
+from .linear_start import linear_start, output_steps
 from .recognition import make_recognition
 from .sequences import Sequences
 
@@ -46,11 +48,11 @@ def build(
             expected("dim_x", config.dim_x, f"at least the number of outputs, {dim_y}")
         )
     dynamics = make_dynamics(config, normalisation)
+    if config.smoother_sees_steps:
+        dynamics = Increment(raw_positive(output_steps(np.moveaxis(np.asarray(examples.y), -1, 0))))
     key_inputs, key_rest = jax.random.split(key)
-    places = None
-    if config.inducing_inputs == "kmeans":
-        places = _place(key_inputs, config, dynamics, examples)
-    return _assemble(key_rest, places, dynamics, config, dim_u, dim_y)
+    points = _place(key_inputs, config, dynamics, examples)
+    return _assemble(key_rest, points, dynamics, config, dim_u, dim_y)
 
 
 def make_dynamics(config: Model, normalisation: Normalisation | None) -> AbstractDynamics:
@@ -70,24 +72,43 @@ def make_dynamics(config: Model, normalisation: Normalisation | None) -> Abstrac
     return make_hybrid(physics, normalisation)
 
 
+class Points(NamedTuple):
+    """Where the inducing inputs of a GP are, and the values there that it starts from.
+
+    None: anywhere in a box; near zero.
+    """
+
+    z: Float[Array, "m inputs"] | None = None
+    values: Float[Array, "outputs m"] | None = None
+
+
 def _place(
     key: PRNGKeyArray, config: Model, dynamics: AbstractDynamics, examples: Sequences
-) -> tuple[Float[np.ndarray, "m f_inputs"], Float[np.ndarray, "m b_inputs"]]:
-    """Inducing inputs of f and f_b: cluster centres of what they may see."""
+) -> tuple[Points, Points]:
+    """The inducing points of f and f_b."""
+    keys, m = [jax.random.fold_in(key, i) for i in range(2)], config.inducing_points
+    if config.start == "linear":
+        starts = linear_start(config, examples)
+        centres = [_kmeans(k, each.seen, m) for k, each in zip(keys, starts, strict=True)]
+        f, f_b = (
+            Points(jnp.asarray(z), jnp.asarray(each(z)))
+            for z, each in zip(centres, starts, strict=True)
+        )
+        return f, f_b
+    if config.inducing_inputs == "uniform":
+        return Points(), Points()
     if config.physics is None:
-        forward, backward = lagged_embeddings(config, examples)
+        seen = lagged_embeddings(config, examples)
     else:
-        forward, backward = typical_embeddings(config, dynamics, examples)
-    m = config.inducing_points
-    return _kmeans(jax.random.fold_in(key, 0), forward, m), _kmeans(
-        jax.random.fold_in(key, 1), backward, m
-    )
+        seen = typical_embeddings(config, dynamics, examples)
+    f, f_b = (Points(jnp.asarray(_kmeans(k, each, m))) for k, each in zip(keys, seen, strict=True))
+    return f, f_b
 
 
 @partial(jax.jit, static_argnames=("config", "dim_u", "dim_y"))  # one program, not fifty small ones
 def _assemble(
     key: PRNGKeyArray,
-    places: tuple[Array, Array] | None,
+    points: tuple[Points, Points],
     dynamics: AbstractDynamics,
     config: Model,
     dim_u: int,
@@ -95,14 +116,13 @@ def _assemble(
 ) -> System:
     key_forward, key_backward, key_recognition = jax.random.split(key, 3)
     hidden = config.hidden(dim_y)
-    z_forward, z_backward = places or (None, None)
     inputs, outputs = _shape_of_f(config, dynamics, dim_u)
-    gp = _make_gp(key_forward, config, config.kernel, outputs, inputs, z_forward)
+    gp = _make_gp(key_forward, config, config.kernel, outputs, inputs, points[0])
     smoother = None
     if hidden:
         inputs = _inputs_of_f_b(config, dynamics, hidden, dim_u, dim_y)
         kernel = config.smoother_kernel or config.kernel
-        smoother = _make_gp(key_backward, config, kernel, hidden, inputs, z_backward)
+        smoother = _make_gp(key_backward, config, kernel, hidden, inputs, points[1])
         smoother = _observe(config, smoother)
     return System(
         _make_model(config, gp, dynamics, dim_y),
@@ -116,12 +136,18 @@ def _observe(config: Model, smoother: SparseGP) -> SparseGP:
     physics = config.physics
     if physics is None or INNOVATION not in physics.smoother_sees:
         return smoother
-    hidden, q = len(physics.hidden), smoother.posterior
-    values = physics.observer_gain * smoother.inducing_inputs[:, -hidden:].T
-    if q.whitened:
-        values = triangular_inverse(inducing_cholesky(smoother, values.dtype)) @ values[..., None]
+    innovation = smoother.inducing_inputs[:, -len(physics.hidden) :].T
+    return _with_values(smoother, physics.observer_gain * innovation)
+
+
+def _with_values(gp: SparseGP, values: Float[Array, "outputs m"] | None) -> SparseGP:
+    """The mean of q(u) moved by the given values of f at the inducing inputs."""
+    if values is None:
+        return gp
+    if gp.posterior.whitened:
+        values = triangular_inverse(inducing_cholesky(gp, values.dtype)) @ values[..., None]
         values = values[..., 0]
-    return eqx.tree_at(lambda gp: gp.posterior.mean, smoother, q.mean + values)
+    return eqx.tree_at(lambda gp: gp.posterior.mean, gp, gp.posterior.mean + values)
 
 
 def _shape_of_f(config: Model, dynamics: AbstractDynamics, dim_u: int) -> tuple[int, int]:
@@ -172,17 +198,18 @@ def _make_gp(
     kernel_name: str,
     outputs: int,
     inputs: int,
-    z: Float[Array, "m inputs"] | None,
+    points: Points,
 ) -> SparseGP:
     key_inputs, key_mean = jax.random.split(key)
     m, limit = config.inducing_points, config.inducing_range
     groups = outputs if config.kernel_per_output else 1
     kernel = make_kernel(kernel_name, inputs, groups, config.kernel_variance, config.lengthscale)
+    z = points.z
     if z is None:
         z = jax.random.uniform(key_inputs, (m, inputs), minval=-limit, maxval=limit)
     mean = config.inducing_mean * jax.random.normal(key_mean, (outputs, m))
     q = make_inducing_posterior(mean, config.inducing_std, config.covariance, config.whitened)
-    return SparseGP(kernel, z, q)
+    return _with_values(SparseGP(kernel, z, q), points.values)
 
 
 def lagged_embeddings(
@@ -193,6 +220,8 @@ def lagged_embeddings(
     hidden = config.dim_x - y.shape[-1]
     past, future = _lags(y, hidden, 1), _lags(y, hidden, -1)
     following = np.concatenate([y[:, 1:], y[:, -1:]], axis=1)
+    if config.smoother_sees_steps:
+        following = (following - y) / output_steps(y)
     seen = [following, y, u] if config.smoother_sees_next_output else [y, u]
     forward = np.concatenate([y, past, u], axis=-1)
     backward = np.concatenate([future, *seen], axis=-1)

@@ -72,7 +72,13 @@ class AbstractDynamics(eqx.Module):
 
 
 class Increment(AbstractDynamics):
-    """x[t+1] = x[t] + f(x[t], u[t]): nothing is known but that the state changes little."""
+    """x[t+1] = x[t] + f(x[t], u[t]): nothing is known but that the state changes little.
+
+    With a `raw_step`, the size of a step of each output, f_b sees (y[t+1] − y[t]) / step in the
+    place of y[t+1]: outputs that hardly change from one step to the next tell rates only so.
+    """
+
+    raw_step: Float[Array, " outputs"] | None = None
 
     def start(self, keys: Keys, particles: int) -> Float[Array, "learned n"]:
         """Nothing to draw."""
@@ -108,7 +114,11 @@ class Increment(AbstractDynamics):
         self, h: Float[Array, "hidden n"], signal: Float[Array, "signals n"]
     ) -> tuple[Float[Array, "hidden n"], Float[Array, "inputs n"]]:
         """h[t+1] itself; f_b sees it and all outputs and inputs."""
-        return h, jnp.concatenate([h, signal])
+        if self.raw_step is None:
+            return h, jnp.concatenate([h, signal])
+        later, rest = jnp.split(signal, [len(self.raw_step)])
+        step = (later - rest[: len(self.raw_step)]) / positive(self.raw_step)[:, None]
+        return h, jnp.concatenate([h, step, rest])
 
     def readable(self, y: Float[Array, "time outputs batch"]) -> Float[Array, "time outputs batch"]:
         """As they are."""

@@ -1,6 +1,7 @@
-"""Where a training step runs: the sequences of a batch are cut over the devices of a mesh."""
+"""Where a training step runs: sequences and particles of a batch are cut over a mesh of devices."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import jax
 import numpy as np
@@ -10,38 +11,61 @@ from jaxtyping import Array
 from gpssm.gp import Keys
 from gpssm.inference import Elbo, Sequences, System, Weights
 
-AXIS = "batch"
+SEQUENCES, PARTICLES = AXES = ("sequences", "particles")
 
 Gradient = Callable[[System, Keys, Sequences, Weights], tuple[Elbo, System]]
 
 
-def make_mesh(batch_size: int, devices: Sequence[jax.Device] | None = None) -> Mesh:
-    """As many of the devices (by default: all local ones) as divide the batch evenly."""
+def make_mesh(batch_size: int, particles: int, devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """As many of the devices (by default: all local ones) as can have equal shares.
+
+    Sequences are cut rather than particles, whose noise every device must draw for all shares.
+    """
     available = list(jax.local_devices() if devices is None else devices)
-    count = max(n for n in range(1, len(available) + 1) if batch_size % n == 0)
-    return Mesh(np.array(available[:count]), (AXIS,))
+    counts = range(1, len(available) + 1)
+    shapes = [
+        (rows, columns)
+        for rows, columns in product(counts, counts)
+        if rows * columns <= len(available) and batch_size % rows == 0 and particles % columns == 0
+    ]
+    rows, columns = max(shapes, key=lambda shape: (shape[0] * shape[1], shape[0]))
+    return Mesh(np.array(available[: rows * columns]).reshape(rows, columns), AXES)
 
 
 def over_devices(gradient: Gradient, mesh: Mesh) -> Gradient:
-    """The same gradient of a mean over sequences, each device with its share of them."""
+    """The same gradient of a mean over sequences and particles, each device with its share."""
     if mesh.size == 1:
         return gradient
+    shares = mesh.shape[PARTICLES]
 
     def part(
         system: System, keys: tuple[Array, Array], sequences: Sequences, weights: Weights
     ) -> tuple[Elbo, System]:
-        return jax.tree.map(_mean, gradient(system, Keys(*keys), sequences, weights))
+        share = jax.lax.axis_index(PARTICLES) if shares > 1 else None
+        terms, slopes = gradient(
+            with_particles(system, system.config.particles // shares),
+            Keys(*keys, share, shares),
+            sequences,
+            weights,
+        )
+        slopes = with_particles(slopes, system.config.particles)
+        return jax.tree.map(_mean, (terms, slopes))
 
-    everywhere, cut = PartitionSpec(), PartitionSpec(None, None, AXIS)
+    everywhere, cut = PartitionSpec(), PartitionSpec(None, None, SEQUENCES)
     shared = jax.shard_map(
         part,
         mesh=mesh,
-        in_specs=(everywhere, (everywhere, PartitionSpec(AXIS)), cut, everywhere),
+        in_specs=(everywhere, (everywhere, PartitionSpec(SEQUENCES)), cut, everywhere),
         out_specs=everywhere,
         check_vma=False,
     )
     return lambda system, keys, *others: shared(system, (keys.shared, keys.each), *others)
 
 
+def with_particles(system: System, particles: int) -> System:
+    """The same parameters, rolled out with another number of particles."""
+    return System(system.model, system.posterior, system.config.replace(particles=particles))
+
+
 def _mean(value: Array) -> Array:
-    return jax.lax.pmean(value, AXIS)
+    return jax.lax.pmean(value, AXES)

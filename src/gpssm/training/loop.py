@@ -116,7 +116,7 @@ def _arguments(config: Model, phase: Phase, devices: Devices) -> tuple[Training,
     """What a chunk of this phase is compiled for."""
     training = undialled(phase.training)
     weights = training.weights(config, phase.windows.y.shape[0])
-    return training, weights, make_mesh(training.batch_size, devices)
+    return training, weights, make_mesh(training.batch_size, config.particles, devices)
 
 
 def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopRequest]:
