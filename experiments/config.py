@@ -33,6 +33,9 @@ class CellSettings(Settings):
     seeds_at_once: int = Field(1, ge=1, description="of them trained in one program")
     forecast_particles: int | None = Field(None, ge=1, description="None: as in training")
     calibration_folds: int = Field(0, ge=0, description="0: the noise stays as fit leaves it")
+    validation: float | None = Field(
+        None, gt=0, lt=1, description="share of the training part on which the best step is found"
+    )
     model: gpssm.Model | None = None
     training: gpssm.Training | None = None
     gru: GruSettings | None = None
@@ -84,9 +87,13 @@ def _tables(config: dict[str, Any], dataset: str, method: str) -> dict[str, Any]
 def quick(config: dict[str, Any], share: float = 0.1) -> dict[str, Any]:
     """One seed and a share of the steps, wherever the file names a number of steps."""
 
-    def shorten(tables: dict[str, Any]) -> dict[str, Any]:
-        short = {k: shorten(v) if isinstance(v, dict) else v for k, v in tables.items()}
-        if isinstance(steps := tables.get("steps"), int):
+    def shorten(value: Any) -> Any:
+        if isinstance(value, list):
+            return [shorten(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        short = {key: shorten(each) for key, each in value.items()}
+        if isinstance(steps := value.get("steps"), int):
             short["steps"] = max(round(share * steps), 1)
         return short
 

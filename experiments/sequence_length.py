@@ -31,14 +31,19 @@ QUICK_LENGTHS, QUICK_SHARE = (25, 300), 0.4  # enough to see the order of the me
 
 
 def settings_for(config: dict[str, Any], data: Dataset, method: str, length: int) -> CellSettings:
-    """One method at one length. Windows never leave a gap; a recognition network fits into them."""
+    """One method at one length. Windows never leave a gap; a recognition network fits into them.
+
+    Stages of sequences as long or longer are left out.
+    """
     model, training = (config.get(name, {}) for name in ("model", "training"))
     warmup = min(gpssm.Model.model_fields["warmup"].default, length)
+    shorter = [s for s in training.get("stages", ()) if s["sequence_length"] < length]
     changes = {
         "model": {"warmup": model.get("warmup", warmup)},
         "training": {
             "sequence_length": length,
             "stride": min(training.get("stride", 1), length),
+            "stages": shorter,
         },
     }
     return cell_settings(merge(config, changes), data, method)
@@ -77,7 +82,8 @@ def fit_runs(data: Dataset, settings: CellSettings, progress: ProgressFactory) -
     assert model is not None
     assert training is not None
     given = {name: getattr(training, name) for name in type(training).model_fields}
-    return gpssm.fit(model, data.train, seeds=settings.seeds, progress=progress, **given)
+    common = {"seeds": settings.seeds, "progress": progress, "validation": settings.validation}
+    return gpssm.fit(model, data.train, **common, **given)
 
 
 def open_loop(run: gpssm.Run) -> Predict:

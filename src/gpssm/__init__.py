@@ -33,7 +33,7 @@ if typing.TYPE_CHECKING:
     from .held_out import recalibrate
     from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
     from .model import Physics, Prior, log_normal, normal
-    from .prediction import Forecast, Stability, stability
+    from .prediction import Forecast, Outlook, Stability, stability
     from .run import Run, load
     from .startup import prepare
     from .training import Stage, Training
@@ -49,6 +49,7 @@ __all__ = [
     "Model",
     "ModelFileError",
     "Normalisation",
+    "Outlook",
     "Physics",
     "Prior",
     "Run",
@@ -85,7 +86,7 @@ _NAMES = {
     "held_out": "recalibrate",
     "inference": "Model cbf_ssm method pr_ssm vcdt",
     "model": "Physics Prior log_normal normal",
-    "prediction": "Forecast Stability stability",
+    "prediction": "Forecast Outlook Stability stability",
     "run": "Run load",
     "startup": "prepare",
     "training": "Stage Training",

@@ -1,5 +1,6 @@
 """A fitted model: `predict` with it, look at what it has learned, `save` and `load` it."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from . import modelfile
 from .data import Normalisation
@@ -15,9 +16,10 @@ from .errors import ConfigError, DataError, expected
 from .gp import conditional, factorise
 from .gp.sparse import inducing_cholesky
 from .inference import Model, System
-from .inference.sequences import from_batch_first
+from .inference.sequences import Sequences, from_batch_first
 from .model import Hybrid, Physics
-from .prediction import Forecast, predict
+from .prediction import Forecast, Outlook, predict
+from .prediction.outlook import Piece, check_levels, pieces
 from .training import History, Training
 
 
@@ -86,6 +88,40 @@ class Run:
         x = self._rollout(u, seen, warmup, self._particles(particles), seed)
         return self._forecast(np.swapaxes(x[-1], 0, 1), seed, 0)
 
+    def outlook(
+        self,
+        u: Float[np.ndarray, "*scenarios time inputs"],
+        y_warmup: Float[np.ndarray, "warmup *outputs"],
+        *,
+        levels: Sequence[float] = (0.025, 0.5, 0.975),
+        particles: int | None = None,
+        seed: int = 0,
+    ) -> Outlook:
+        """A long forecast, or many at once, as moments and quantiles: the particles are not kept.
+
+        With `u` of [scenarios, time, inputs] all scenarios start from the same warm-up. What is
+        at work at a time is bounded: 10⁵ steps need no more of it than 10³.
+        """
+        y, several = self._measured("y_warmup", y_warmup), np.ndim(u) == 3
+        scenarios = np.stack([self._inputs(each, None) for each in (u if several else [u])])
+        self._check_warmup(scenarios.shape[1], len(y), len(y))
+        check_levels(levels)
+        with jax.enable_x64(True):
+            repeated = np.broadcast_to(y, (len(scenarios), *y.shape))
+            prepared = self._prepared(scenarios, repeated, self._particles(particles))
+            found = pieces(jax.random.key(seed), *prepared, levels)
+            mean, variance, *quantiles = _joined(found, len(levels))
+        shape = slice(None) if several else 0
+        to_units = self.normalisation.y_mean_back
+        return Outlook(
+            np.asarray(to_units(mean))[shape],
+            np.asarray(self.normalisation.y_std_back(np.sqrt(variance)))[shape],
+            {
+                level: np.asarray(to_units(each))[shape]
+                for level, each in zip(levels, quantiles, strict=True)
+            },
+        )
+
     def states(
         self,
         u: Float[np.ndarray, "time *inputs"] | None,
@@ -142,16 +178,25 @@ class Run:
         seed: int,
     ) -> Float[np.ndarray, "time states batch particles"]:
         """The particles of all states, normalised."""
+        with jax.enable_x64(True):
+            system, inputs, warmup = self._prepared(u, y, particles)
+            x = np.asarray(predict(jax.random.key(seed), system, inputs, warmup, conditioned))
+        return x.reshape(*x.shape[:2], len(u), particles)
+
+    def _prepared(
+        self,
+        u: Float[np.ndarray, "batch time inputs"],
+        y: Float[np.ndarray, "batch warmup outputs"],
+        particles: int,
+    ) -> tuple[System, Float[Array, "time inputs batch"], Sequences]:
+        """System, inputs and warm-up of a rollout, normalised and in its layout."""
         dtype, mask = self.training.dtype, ~np.isnan(y)
         config = self.model.replace(particles=particles)
         system = System(self.system.model, self.system.posterior, config)
-        with jax.enable_x64(True):
-            normal_u = jnp.asarray(self.normalisation.u(u), dtype)
-            normal_y = jnp.asarray(np.where(mask, self.normalisation.y(y), 0.0), dtype)
-            warmup = from_batch_first(normal_u[:, : y.shape[1]], normal_y, jnp.asarray(mask))
-            inputs = jnp.transpose(normal_u, (1, 2, 0))
-            x = np.asarray(predict(jax.random.key(seed), system, inputs, warmup, conditioned))
-        return x.reshape(*x.shape[:2], len(u), particles)
+        normal_u = jnp.asarray(self.normalisation.u(u), dtype)
+        normal_y = jnp.asarray(np.where(mask, self.normalisation.y(y), 0.0), dtype)
+        warmup = from_batch_first(normal_u[:, : y.shape[1]], normal_y, jnp.asarray(mask))
+        return system, jnp.transpose(normal_u, (1, 2, 0)), warmup
 
     def _forecast(
         self, x: Float[np.ndarray, "time states particles"], seed: int, warmup: int
@@ -217,6 +262,18 @@ def load(path: str | Path, physics: Physics | None = None) -> Run:
     A model file holds no code: a run with equations of motion needs the same `physics` again.
     """
     return Run(*modelfile.load(path, physics))
+
+
+def _joined(
+    found: Iterable[Piece], levels: int
+) -> list[Float[np.ndarray, "scenarios time outputs"]]:
+    """Mean, variance and each quantile of all pieces, one after the other in time."""
+    parts: list[list[np.ndarray]] = [[] for _ in range(2 + levels)]
+    for piece in found:
+        values = [piece.mean, piece.variance, *piece.quantiles]
+        for part, value in zip(parts, values, strict=True):
+            part.append(np.asarray(value, dtype=np.float64))
+    return [np.moveaxis(np.concatenate(part), -1, 0) for part in parts]
 
 
 def _columns(field: str, values: Any, channels: int) -> np.ndarray:

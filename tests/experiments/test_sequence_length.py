@@ -5,6 +5,7 @@ import json
 import jax
 import numpy as np
 import pytest
+from experiments.config import merge
 from experiments.dubins import WARMUP, cut_stretches
 from experiments.sequence_length import (
     fit_runs,
@@ -43,6 +44,14 @@ def test_windows_leave_no_gap_and_a_recognition_network_fits_into_them(car):
     assert (short.training.sequence_length, short.training.stride) == (10, 10)
     assert (long.training.sequence_length, long.training.stride) == (60, 50)
     assert (short.model.warmup, long.model.warmup) == (10, 16)
+
+
+def test_only_shorter_stages_come_first(car):
+    stages = [{"steps": 1, "sequence_length": 20}]
+    config = merge(CONFIG, {"training": {"stages": stages}})
+    short, long = (settings_for(config, car, "pr-ssm", length) for length in (20, 40))
+    assert short.training.stages == ()
+    assert [stage.sequence_length for stage in long.training.stages] == [20]
 
 
 def test_a_cell_tells_scores_and_noise_of_every_seed(record, car):

@@ -32,6 +32,11 @@ class Keys(eqx.Module):
         pairs = zip(shared, each, strict=True)
         return tuple(Keys(*pair, self.share, self.shares) for pair in pairs)
 
+    def fold_in(self, number: int | Int[Array, ""]) -> "Keys":
+        """Independent keys for one of many repetitions."""
+        each = jax.vmap(lambda key: jax.random.fold_in(key, number))(self.each)
+        return Keys(jax.random.fold_in(self.shared, number), each, self.share, self.shares)
+
     def normal(
         self, shape: tuple[int, ...], particles: int, dtype: DTypeLike
     ) -> Float[Array, "*shape n"]:

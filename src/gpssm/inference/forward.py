@@ -49,8 +49,21 @@ def forward_pass(
     target: Target | None,
 ) -> ForwardPass:
     """Runs the dynamics from x[1] to the end; without a target, open loop on the prior."""
-    config = system.config
     keys_draw, keys_noise = keys.split(2)
+    return roll(keys_draw, keys_noise, system, factor, x1, u, target)
+
+
+def roll(
+    keys_draw: Keys,
+    keys_noise: Keys,
+    system: System,
+    factor: Factor,
+    x1: Float[Array, "states n"],
+    u: Float[Array, "time controls batch"],
+    target: Target | None,
+) -> ForwardPass:
+    """The forward pass, with separate keys for the functions that are drawn and for the noise."""
+    config = system.config
     draw = config.draw.start(keys_draw, factor, config.particles)
     noise_dims = 1 if config.noise_draw == "shared" else x1.shape[0]
     noise = keys_noise.normal((u.shape[0] - 1, noise_dims), config.particles, x1.dtype)

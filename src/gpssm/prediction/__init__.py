@@ -8,10 +8,12 @@ from .folds import blocked_folds
 from .forecast import Forecast
 from .linear import LinearModel
 from .meansquare import Stability, Suggestion, stability
+from .outlook import Outlook
 
 __all__ = [
     "Forecast",
     "LinearModel",
+    "Outlook",
     "Scored",
     "Stability",
     "Suggestion",
