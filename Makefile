@@ -6,7 +6,8 @@ READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
-.PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 stability tailsitter
+.PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
+        stability tailsitter
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -45,6 +46,9 @@ figure4: $(READY)  ## forces of the drone; ARGS="--quick" for the short form
 
 figure3b: $(READY)  ## the drone's test error against sequence length; ARGS="--quick"
 	$(BIN)/python -m experiments.drone --figure 3b $(ARGS)
+
+cost: $(READY)  ## time of a step and of a forecast by method; ARGS="--quick"
+	$(BIN)/python -m experiments.cost $(ARGS)
 
 tailsitter: $(READY)  ## measured flights; ARGS="--quick" for the short form
 	$(BIN)/python -m experiments.tailsitter $(ARGS)

@@ -36,6 +36,15 @@ def invoke(*arguments):
     return CliRunner().invoke(app, [str(each) for each in arguments])
 
 
+def all_commands(group, prefix=""):
+    """Every command with the words that call it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from all_commands(command, f"{prefix}{name} ")
+        else:
+            yield prefix + name, command
+
+
 def answer(*arguments):
     """What a command says to machines."""
     result = invoke(*arguments, "--json")

@@ -18,6 +18,7 @@ from .report.page import ReportInput, report_page
 from .startup import prepare
 
 PROTOCOL = Protocol(warmup=16, horizon=500, particles=200)
+FILES = MODEL, FIGURE, REPORT = "two_tanks.gpssm", "forecast.png", "report.html"
 
 
 def main(out: str | Path = "demo", quiet: bool = False) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def main(out: str | Path = "demo", quiet: bool = False) -> dict[str, Any]:
     title = f"{steps} s open loop after {PROTOCOL.warmup} s of measurements (level in cm)"
     console.print(score_table(title, rows))
     forecast, y = evaluation.stretches[0].scored
-    figure = out / "forecast.png"
+    figure = out / FIGURE
     plot_forecast(
         forecast,
         y,
@@ -42,7 +43,7 @@ def main(out: str | Path = "demo", quiet: bool = False) -> dict[str, Any]:
         units=data.output_units,
         sampling_time=data.sampling_time,
     )
-    model, page = run.save(out / "two_tanks.gpssm"), out / "report.html"
+    model, page = run.save(out / MODEL), out / REPORT
     given = ReportInput("gpssm demo: two tanks", run, data, evaluation, baselines)
     page.write_text(report_page(given), encoding="utf-8")
     lines = f"model   {model}\nfigure  {figure}\nreport  {page}"

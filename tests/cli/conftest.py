@@ -9,7 +9,7 @@ from support_cli import CONFIG, invoke, write_csv
 def _unprepared():
     """`prepare` sets up the whole process, and this one also runs all the other tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpssm.prepare", lambda: None)
+        patch.setattr("gpssm.prepare", lambda cores=1: None)
         yield
 
 

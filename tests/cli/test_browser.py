@@ -9,6 +9,8 @@ import shutil
 
 import pytest
 
+from gpssm.report import html
+
 CHROMIUM = os.environ.get("GPSSM_CHROMIUM") or shutil.which("chromium")
 pytestmark = pytest.mark.skipif(
     not CHROMIUM,
@@ -105,10 +107,14 @@ def test_dragging_zooms_and_the_button_goes_back(open_page):
     page.mouse.down()
     page.mouse.move(box["x"] + 0.7 * box["width"], middle, steps=8)
     page.mouse.up()
+    page.wait_for_function(f"() => {RANGE}[0] !== {before[0]}")
     wide = before[1] - before[0]
-    page.wait_for_function(f"() => {{ const r = {RANGE}; return r[1] - r[0] < {0.5 * wide}; }}")
+    # Exactly the part that was dragged over, but for the width of a pixel or two.
+    wanted = [before[0] + share * wide for share in (0.4, 0.7)]
+    assert axis_range(page) == pytest.approx(wanted, abs=0.01 * wide)
     page.locator("[data-chart=forecast] .modebar-btn[data-title='Reset axes']").click()
-    page.wait_for_function(f"() => Math.abs({RANGE}[0] - {before[0]}) < 1e-6")
+    page.wait_for_function(f"() => {RANGE}[0] < {wanted[0] - 0.01 * wide}")
+    assert axis_range(page) == pytest.approx(before)
 
 
 def test_the_mouse_reads_values_off_the_forecast(open_page):
@@ -150,7 +156,47 @@ def test_it_prints_on_white_paper(open_page, tmp_path):
     assert not page.locator("nav").is_visible()
     page.pdf(path=tmp_path / "report.pdf")
     pages = re.findall(rb"/Type\s*/Page\b", (tmp_path / "report.pdf").read_bytes())
-    assert 3 <= len(pages) <= 12
+    assert 3 <= len(pages) <= 14
+
+
+PAPER = 688  # CSS pixels between the margins of A4
+RIGHT = "() => Math.max(...[...document.querySelectorAll('{0}')].map(each => each.{1}))"
+EDGE = "getBoundingClientRect().right"
+
+
+@pytest.fixture
+def on_paper(browser):
+    """A page as it is laid out for A4, with what its script does before printing done."""
+
+    def laid_out(path):
+        page = load_page(browser, path, "laptop", "light")
+        page.set_viewport_size({"width": PAPER, "height": 1000})
+        page.emulate_media(media="print")
+        page.evaluate("() => { window.dispatchEvent(new Event('beforeprint')); }")
+        page.wait_for_function(f"() => ({RIGHT.format('.main-svg', EDGE)})() <= {PAPER}")
+        return page
+
+    return laid_out
+
+
+def test_nothing_is_cut_off_at_the_right_edge_of_the_paper(folder, on_paper):
+    page = on_paper(folder / "report.html")
+    for kind in ("table", "pre", "figure", ".main-svg"):
+        assert page.evaluate(RIGHT.format(kind, EDGE)) <= PAPER, kind
+    assert page.evaluate("() => [...document.querySelectorAll('details')].every(d => d.open)")
+    assert page.locator("pre", has_text="dim_x = 2").is_visible()
+    page.close()
+
+
+def test_a_table_too_wide_for_the_paper_breaks_its_words(on_paper, tmp_path):
+    """As wide as that of a run with many outputs, or of many compared runs."""
+    header = [f"a_long_name_without_blanks_{i}" for i in range(12)]
+    text = html.page("wide", [html.table(header, [["-1234.5678"] * 12] * 3)], [])
+    path = tmp_path / "wide.html"
+    path.write_text(text, encoding="utf-8")
+    page = on_paper(path)
+    assert page.evaluate(RIGHT.format("td", EDGE)) <= PAPER
+    page.close()
 
 
 def test_a_phone_scrolls_over_charts_in_place_of_zooming(open_page):

@@ -1,26 +1,28 @@
 """Every command: what it does, what it says to people and to machines, and how it fails."""
 
+import importlib
 import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import gpssm
-from gpssm.cli.app import Experiment, Method
+from gpssm.cli import app
 from gpssm.cli.folders import open_folder
+from gpssm.cli.options import Experiment, Method
 from gpssm.cli.reproduction import EXPERIMENTS
 from gpssm.inference.presets import METHODS
 from gpssm.training import TrainingStopped
-from support_cli import ROWS, answer, invoke, write_csv
+from support_cli import ROWS, all_commands, answer, invoke, write_csv
 
-COMMANDS = (
-    "fit", "predict", "evaluate", "report", "compare", "reproduce", "demo", "data list",
-    "data fetch", "data check",
-)  # fmt: skip
+ROOT = Path(__file__).parents[2]
+COMMANDS = [name for name, _ in all_commands(typer.main.get_command(app))]
 
 
 def one_line(result) -> str:
@@ -42,6 +44,11 @@ def test_help_has_an_example_and_the_options_of_all(command):
     assert f"Example: gpssm {command}" in " ".join(text.split())
     assert "--json" in text
     assert "--debug" in text
+
+
+@pytest.mark.parametrize("group", [[], ["data"]])
+def test_the_help_of_a_group_has_an_example_too(group):
+    assert "Example: gpssm " in invoke(*group, "--help").output
 
 
 def test_help_does_not_wait_for_jax():
@@ -105,6 +112,26 @@ def test_a_run_is_repeated_from_its_configuration(folder, tmp_path):
     assert first == second
 
 
+def test_several_files_are_experiments_of_one_system(config, tmp_path, monkeypatch):
+    """From the fit to the forecast, each file keeps its name and its own test part."""
+    days = [write_csv(tmp_path / f"{day}.csv", seed=i) for i, day in enumerate(("mon", "tue"))]
+    monkeypatch.chdir(tmp_path)
+    columns = ["--inputs", "pump", "--outputs", "level"]
+    run = Path(answer("fit", *days, *columns, "--config", config)["run"])
+    assert run == Path("runs/data-cbf-ssm-50")
+    kept = open_folder(run)
+    parts = [("mon", "train", 84), ("mon", "test", 36), ("tue", "train", 84), ("tue", "test", 36)]
+    assert sorted((e.name, e.part, len(e)) for e in kept.data) == sorted(parts)
+    assert [Path(file) for file in kept.config.data.files] == days
+    assert "64 steps open loop after 4 measurements" in invoke("evaluate", run).stdout
+    page = (run / "report.html").read_text()
+    assert "<select><option>mon</option><option>tue</option></select>" in page
+    assert answer("predict", run, *days, "--out", "both.csv")["rows"] == 2 * ROWS
+    assert pd.read_csv("both.csv")["experiment"].value_counts().to_dict() == {
+        "mon": ROWS, "tue": ROWS,
+    }  # fmt: skip
+
+
 def test_other_settings_are_refused_and_nothing_is_lost(folder, fit_arguments):
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     line = one_line(invoke(*fit_arguments, "--seeds", 2, "--steps", 7, "--out", folder))
@@ -145,6 +172,11 @@ def test_ctrl_c_outside_of_training_is_no_traceback(fit_arguments, monkeypatch, 
     [
         (["nowhere.csv", "--outputs", "y"], "nowhere.csv: got no such file"),
         ([], "DATA: got nothing"),
+        (
+            ["furnac"],
+            "DATA: got 'furnac', expected a file, or a data set of `gpssm data list`. "
+            "Nearest: furnace",
+        ),
         (["furnace", "--outputs", "CO2"], "outputs: got ('CO2',) together with the data set"),
         (["--config", "nowhere.toml"], "--config: got nowhere.toml, which is no file"),
     ],
@@ -320,7 +352,7 @@ def clone(tmp_path, monkeypatch):
     package = tmp_path / "experiments"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    program = "import sys\nprint('asked', sys.argv[1:])\nsys.exit(3 if '--fail' in sys.argv else 0)"
+    program = "import sys\nprint('asked', sys.argv[1:])\nsys.exit(int(sys.argv[-1]))"
     (package / "sequence_length.py").write_text(program)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gpssm.cli.reproduction._clone", lambda: tmp_path)
@@ -333,10 +365,24 @@ def clone(tmp_path, monkeypatch):
 
 
 def test_reproduce_passes_on_what_it_is_told(clone):
-    result = invoke("reproduce", "figure3a", "--quick", "--steps", "5")
-    assert "asked ['dubins', '--quick', '--steps', '5']" in result.stdout
+    result = invoke("reproduce", "figure3a", "--quick", "--code", "0")
+    assert "asked ['dubins', '--quick', '--code', '0']" in result.stdout
     assert result.exit_code == 0
-    assert invoke("reproduce", "figure3b", "--fail").exit_code == 3
+
+
+def test_reproduce_fails_as_the_experiment_does(clone):
+    assert invoke("reproduce", "figure3a", "3").exit_code == 3
+    stopped = invoke("reproduce", "figure3a", "130")
+    assert stopped.exit_code == 130
+    assert "Run the same command again to go on" in stopped.stderr
+
+
+def test_reproduce_tells_machines_one_object_and_nothing_else(clone):
+    result = invoke("reproduce", "figure3a", "--json", "3")
+    said = json.loads(result.stdout)
+    module = "experiments.sequence_length"
+    assert said == {"experiment": "figure3a", "module": module, "exit_code": 3}
+    assert "asked" in result.stderr
 
 
 def test_reproduce_says_what_is_missing(clone, monkeypatch, tmp_path_factory):
@@ -345,6 +391,50 @@ def test_reproduce_says_what_is_missing(clone, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(empty)
     monkeypatch.setattr("gpssm.cli.reproduction._clone", lambda: empty)
     assert "Clone the repository" in one_line(invoke("reproduce", "table1"))
+
+
+def made(target):
+    """The module that `make` runs for a target, and the words it gives to it."""
+    recipe = rf"^{target}:.*\n\t\$\(BIN\)/python -m (\S+)(.*) \$\(ARGS\)$"
+    found = re.search(recipe, (ROOT / "Makefile").read_text(), re.MULTILINE)
+    return found[1], found[2].split()
+
+
+@pytest.mark.parametrize("what", sorted(EXPERIMENTS))
+def test_reproduce_runs_what_make_runs_and_the_experiment_takes_it(what, monkeypatch):
+    ran = []
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr("gpssm.cli.reproduction.run_module", lambda *given: ran.append(given) or 0)
+    assert invoke("reproduce", what, "--quick", "--results", "elsewhere").exit_code == 0
+    module, words = made(what)
+    assert ran == [(module, [*words, "--quick", "--results", "elsewhere"])]
+    options = importlib.import_module(module)._parse(ran[0][1])
+    assert options.quick
+    assert options.results == Path("elsewhere")
+
+
+def test_reproduce_really_computes(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    words = ["--quick", "--methods", "pr-ssm", "--lengths", "16", "--results", tmp_path]
+    result = invoke("reproduce", "cost", *words)
+    assert result.exit_code == 0, result.output
+    assert str(tmp_path / "cost.md") in result.stdout.replace("\n", "")
+    (row,) = json.loads((tmp_path / "cost.json").read_text())["rows"]
+    assert (row["variant"], row["length"]) == ("PR-SSM", 16)
+    milliseconds = f"{1e3 * row['seconds per step']:.1f}"
+    assert f"| PR-SSM | {milliseconds} | 1.00 | – |" in (tmp_path / "cost.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["report.html", "notes.txt"])
+def test_demo_leaves_other_files_alone(name, monkeypatch, tmp_path):
+    monkeypatch.setattr("gpssm.demo.main", lambda out, quiet: {"out": out})
+    (tmp_path / name).write_text("mine")
+    result = invoke("demo", "--out", tmp_path)
+    if name == "report.html":  # what an earlier demo left
+        assert result.exit_code == 0
+    else:
+        assert "holds other files" in one_line(result)
+    assert "which is a file" in one_line(invoke("demo", "--out", tmp_path / name))
 
 
 def test_demo_says_where_its_report_is(monkeypatch, tmp_path):

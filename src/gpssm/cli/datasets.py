@@ -41,7 +41,7 @@ def check_command(arguments: Sequence[str], columns: dict[str, Any], as_json: bo
     options = as_data_options(arguments)
     if options.get("name"):
         return fetch_command(list(arguments), as_json)
-    if not columns["outputs"]:
+    if not columns.get("outputs"):
         return _columns_command(arguments, as_json)
     data = read_files(DataConfig(**columns), arguments)
     if as_json:

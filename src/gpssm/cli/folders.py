@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,12 +66,21 @@ def best_run(runs: tuple[Run, ...]) -> Run:
 
 def check_folder(path: Path) -> None:
     """A new folder, an empty one, or that of a run: nothing else is written to."""
+    _check_own(path, is_claimed(path), "a new folder or that of a run")
+
+
+def check_demo_folder(path: Path, files: Collection[str]) -> None:
+    """A new folder, an empty one, or one with nothing but what an earlier demo wrote."""
+    own = path.is_dir() and {each.name for each in path.iterdir()} <= set(files)
+    _check_own(path, own, "a new folder or that of a demo")
+
+
+def _check_own(path: Path, own: bool, wanted: str) -> None:
     if path.exists() and not path.is_dir():
         raise ConfigError(expected("--out", f"{path}, which is a file", "a folder"))
-    if path.is_dir() and any(path.iterdir()) and not (path / _CLAIMED).is_file():
+    if path.is_dir() and any(path.iterdir()) and not own:
         remedy = "Choose another name: nothing in it is touched."
-        given = f"{path}, which holds other files"
-        raise ConfigError(expected("--out", given, "a new folder or that of a run", remedy))
+        raise ConfigError(expected("--out", f"{path}, which holds other files", wanted, remedy))
 
 
 def is_claimed(path: Path) -> bool:

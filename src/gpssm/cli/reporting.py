@@ -9,7 +9,7 @@ from gpssm.report.compare import Compared, comparison_page
 from gpssm.report.evaluation import evaluate
 from gpssm.report.page import ReportInput, report_page
 
-from .folders import CONFIG, REPORT, RunFolder, open_folder, write_whole
+from .folders import CONFIG, REPORT, RunFolder, check_demo_folder, open_folder, write_whole
 from .scoring import Judged, judge
 from .talk import may_write, show, show_json
 
@@ -69,8 +69,9 @@ def _compared(folder: RunFolder) -> Compared:
 
 def demo_command(out: Path, as_json: bool) -> None:
     """What `make demo` runs."""
-    from gpssm.demo import main
+    from gpssm.demo import FILES, main
 
+    check_demo_folder(out, FILES)
     gpssm.prepare()
     results = main(out, quiet=as_json)
     if as_json:

@@ -4,13 +4,14 @@ import importlib.util
 import runpy
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
 import gpssm
 from gpssm.errors import ConfigError
 
-from .talk import show_json
+from .talk import STOPPED, say, show_json
 
 
 class Experiment(NamedTuple):
@@ -24,8 +25,10 @@ EXPERIMENTS = {
     "table1": Experiment("experiments.table1"),
     "figure1": Experiment("experiments.dubins_predictions"),
     "figure3a": Experiment("experiments.sequence_length", ("dubins",)),
-    "figure3b": Experiment("experiments.sequence_length", ("drone",)),
-    "figure4": Experiment("experiments.drone"),
+    "figure3b": Experiment("experiments.drone", ("--figure", "3b")),
+    "figure4": Experiment(
+        "experiments.drone", ("--figure", "4", "--methods", "cbf-ssm", "--lengths", "50")
+    ),
     "cost": Experiment("experiments.cost"),
 }
 
@@ -35,9 +38,13 @@ def reproduce_command(what: str, quick: bool, more: Sequence[str], as_json: bool
     experiment = EXPERIMENTS[what]
     find(what, experiment.module)
     arguments = [*experiment.arguments, *(["--quick"] if quick else []), *more]
-    code = _run(experiment.module, arguments)
+    # What an experiment prints is for people: machines get one object and nothing else.
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        code = run_module(experiment.module, arguments)
     if as_json:
         show_json({"experiment": what, "module": experiment.module, "exit_code": code})
+    if code in STOPPED:
+        say("Run the same command again to go on: what was finished is not computed again.")
     if code:
         raise SystemExit(code)
 
@@ -64,7 +71,8 @@ def _clone() -> Path:
     return Path(gpssm.__file__).parents[2]
 
 
-def _run(module: str, arguments: Sequence[str]) -> int:
+def run_module(module: str, arguments: Sequence[str]) -> int:
+    """Its exit code."""
     before = sys.argv
     sys.argv = [module, *arguments]
     try:

@@ -1,10 +1,11 @@
 """DATA on the command line: a file, several files, or the name of a registered data set."""
 
+import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpssm.data import Dataset, list_datasets, load_dataset, read
-from gpssm.errors import ConfigError, expected
+from gpssm.errors import ConfigError, DataError, expected
 
 from .configuration import DataConfig
 
@@ -55,7 +56,16 @@ def load_more(arguments: Sequence[str], config: DataConfig, known: Dataset) -> D
 
 
 def _is_registered(argument: str) -> bool:
-    return not Path(argument).exists() and argument in list_datasets()
+    """Whether it is the name of a data set; a name that is none is not taken for a file."""
+    if Path(argument).exists():
+        return False
+    names = list(list_datasets())
+    if argument not in names and Path(argument).name == argument and not Path(argument).suffix:
+        near = difflib.get_close_matches(argument, names, n=3, cutoff=0.4)
+        wanted = "a file, or a data set of `gpssm data list`"
+        remedy = f"Nearest: {', '.join(near)}." if near else "Check the name and its suffix."
+        raise DataError(expected("DATA", repr(argument), wanted, remedy))
+    return argument in names
 
 
 def _refuse_columns(config: DataConfig) -> None:

@@ -5,32 +5,31 @@ Ctrl-C and SIGTERM.
 """
 
 import functools
+import inspect
 import json
 import signal
 import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
 from gpssm.errors import ConfigError, GpssmError, GpssmWarning, expected
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
+from .options import Debug
 
 Command = TypeVar("Command", bound=Callable[..., None])
-_STOPPED = 128 + signal.SIGINT
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 def readable(command: Command) -> Command:
-    """A command whose errors are one line with the remedy, unless it is called with `--debug`."""
+    """A command whose errors are one line with the remedy. `--debug` is added to its options."""
 
     @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> None:
-        debug, as_json = options.get("debug", False), options.get("as_json", False)
+    def run(*args: Any, debug: bool = False, **options: Any) -> None:
+        as_json = options.get("as_json", False)
         try:
             with warnings.catch_warnings():
                 _show_warnings(debug)
@@ -38,14 +37,22 @@ def readable(command: Command) -> Command:
         except (typer.Exit, typer.BadParameter, SystemExit):
             raise
         except KeyboardInterrupt:
-            say("Stopped.")
-            raise typer.Exit(_STOPPED) from None
+            say("Stopped. No file is half written: run the same command again.")
+            raise typer.Exit(STOPPED[0]) from None
         except Exception as error:
             if debug:
                 raise
             _fail(error, as_json)
 
-    return run  # type: ignore[return-value]  # the signature is that of the command
+    run.__signature__ = _with_debug(command)  # type: ignore[attr-defined]  # what typer reads
+    return run  # type: ignore[return-value]
+
+
+def _with_debug(command: Callable[..., None]) -> inspect.Signature:
+    signature = inspect.signature(command)
+    named = inspect.Parameter.KEYWORD_ONLY
+    option = inspect.Parameter("debug", named, default=False, annotation=Debug)
+    return signature.replace(parameters=[*signature.parameters.values(), option])
 
 
 def say(text: str) -> None:

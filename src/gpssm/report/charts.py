@@ -224,7 +224,7 @@ def pit_figure(pit: Float[np.ndarray, " known"], bins: int = 10) -> Figure:
         }
     ]  # fmt: skip
     shapes = [_level(1.0, "@ink", "solid")]
-    shapes += [_level(1.0 + sign * limit, "@muted", "dot") for sign in (-1, 1)]
+    shapes += [_level(1.0 + sign * limit, "@ink", "dot") for sign in (-1, 1)]
     layout = {
         "xaxis": {"title": {"text": "P(Y < measured)"}, "range": [0, 1]},
         "yaxis": {"title": {"text": "density"}, "rangemode": "tozero"},

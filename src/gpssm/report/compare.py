@@ -80,13 +80,14 @@ def _same_test(one: Compared, other: Compared) -> bool:
 
 
 def _scores(compared: Sequence[Compared]) -> str:
-    header = "run", "method", "states", "seed", "RMSE", "log-likelihood", "95 % band covers"
+    # Scores first: a phone shows no more than the first columns.
+    header = "run", "RMSE", "log-likelihood", "95 % band covers", "method", "states", "seed"
     rows = []
     for each in compared:
         s, run = each.evaluation.scores, each.run
         numbers = f"{s.rmse:.4g}", f"{s.log_likelihood:.3f}", percent(s.coverage, 1)
         about = run.model.name, str(run.system.model.dim_x), str(run.seed)
-        rows.append((each.name, *about, *numbers))
+        rows.append((each.name, *numbers, *about))
     best = int(np.nanargmin([each.evaluation.scores.rmse for each in compared]))
     return html.table(header, rows, chosen=[best])
 

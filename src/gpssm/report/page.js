@@ -75,7 +75,14 @@
     for (const select of card.querySelectorAll("select"))
       select.addEventListener("change", () => draw(card));
   dark.addEventListener("change", drawAll);
-  window.addEventListener("beforeprint", () => { printing = true; drawAll(); });
-  window.addEventListener("afterprint", () => { printing = false; drawAll(); });
+  // On paper nothing can be opened any more: what is folded is printed too.
+  const folded = [...document.querySelectorAll("details:not([open])")];
+  const print = (begins) => {
+    printing = begins;
+    for (const each of folded) each.open = begins;
+    return drawAll();
+  };
+  window.addEventListener("beforeprint", () => print(true));
+  window.addEventListener("afterprint", () => print(false));
   drawAll().then(() => { document.documentElement.dataset.ready = "yes"; });
 })();
