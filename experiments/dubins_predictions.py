@@ -8,6 +8,7 @@ is observed, VCDT and CBF-SSM on the car of which only the position is. Every fi
 """
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -142,7 +143,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = run_jobs(jobs)
     if not failed:
         records = {panel.name: read_json(j.path) for panel, j in zip(PANELS, jobs, strict=True)}
-        print(draw(records, results / "figures" / "figure1.png"))
+        figure = draw(records, results / "figures" / "figure1.png")
+        if results == ROOT / "results":
+            shutil.copy(figure, ROOT / "docs" / "images" / figure.name)
+        print(figure)
     return 1 if failed else 0
 
 

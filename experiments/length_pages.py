@@ -1,5 +1,6 @@
 """The figure and the tables of the sequence-length study, from the JSON of its cells."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,26 @@ from gpssm.data.simulators import CAR_OBSERVATION_VARIANCE, CAR_PROCESS_VARIANCE
 from gpssm.report import markdown_table, mean_std
 
 from .dubins import HORIZON, HORIZONS
-from .files import read_json, write_text
-from .pages import MISSING, TITLES
+from .files import ROOT, read_json, write_text
+from .pages import MISSING, TITLES, publish
+
+UNSTABLE = ROOT / "docs" / "unstable.md"
 
 _COLOURS = {"pr-ssm": "#b5482a", "vcdt": "#8a6bb8", "cbf-ssm-1": "#1f5fbf"}
 _DASHES = {"hold the last position": ":", "true equations": "--"}
 
 
-def write(folder: Path, figures: Path) -> list[Path]:
-    """Both pages of one study; what was written."""
-    records = read_records(folder)
-    references = read_json(folder / "references.json")
-    page = folder.parent / f"{folder.name}.md"
-    write_text(page, tables(records, references) + "\n")
-    return [page, draw(records, references, figures / f"sequence_length_{folder.name}.png")]
+def write(results: Path, system: str) -> list[Path]:
+    """Page and figure of one study, and its part of the documentation; what was written."""
+    folder = results / "sequence_length" / system
+    records, references = read_records(folder), read_json(folder / "references.json")
+    page, body = folder.with_suffix(".md"), tables(records, references)
+    write_text(page, body + "\n")
+    figure = draw(records, references, results / "figures" / f"sequence_length_{system}.png")
+    published = publish(results, UNSTABLE, body, "lengths")
+    if published:
+        shutil.copy(figure, UNSTABLE.parent / "images" / figure.name)
+    return [page, figure, *published]
 
 
 def read_records(folder: Path) -> list[dict[str, Any]]:

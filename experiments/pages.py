@@ -32,7 +32,6 @@ TITLES = {
     "gru": "GRU",
 }
 DOCS, README = ROOT / "docs" / "table1.md", ROOT / "README.md"
-BEGIN, END = "<!-- begin generated -->", "<!-- end generated -->"
 _SHORT = ("cbf-ssm-50", "arx", "gru")
 _OURS, _TARGETS = "cbf-ssm-50", ("cbf-ssm-50", "pr-ssm", "cbf-ssm-1")
 _HONEST = (0.88, 0.99)  # what a 95 % band should cover
@@ -46,11 +45,8 @@ def write_pages(results: Path) -> list[Path]:
     written = [results / "table1.json", results / "table1.md"]
     write_json(written[0], summary(cells, paper))
     write_text(written[1], f"# Table 1\n\n{body}\n{_figures(results)}")
-    if results.resolve() == (ROOT / "results").resolve():
-        for page, text in ((DOCS, body), (README, headline(cells, paper))):
-            write_text(page, between_markers(page.read_text(encoding="utf-8"), text))
-            written.append(page)
-    return written
+    published = publish(results, DOCS, body) + publish(results, README, headline(cells, paper))
+    return written + published
 
 
 def read_cells(folder: Path) -> Cells:
@@ -62,11 +58,20 @@ def read_cells(folder: Path) -> Cells:
     return cells
 
 
-def between_markers(page: str, body: str) -> str:
-    if BEGIN not in page or END not in page:
-        raise SystemExit(f"page: got no {BEGIN} … {END}, expected a place for the tables")
-    fresh = f"{BEGIN}\n\n{body}\n\n{END}"
-    return re.sub(f"{BEGIN}.*{END}", lambda _: fresh, page, flags=re.DOTALL)
+def publish(results: Path, page: Path, body: str, name: str = "generated") -> list[Path]:
+    """Into a page of the documentation, if the results are those of the repository."""
+    if results.resolve() != (ROOT / "results").resolve():
+        return []
+    write_text(page, between_markers(page.read_text(encoding="utf-8"), body, name))
+    return [page]
+
+
+def between_markers(page: str, body: str, name: str = "generated") -> str:
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    if begin not in page or end not in page:
+        raise SystemExit(f"page: got no {begin} … {end}, expected a place for the tables")
+    fresh = f"{begin}\n\n{body}\n\n{end}"
+    return re.sub(f"{begin}.*{end}", lambda _: fresh, page, flags=re.DOTALL)
 
 
 def summary(cells: Cells, paper: dict[str, Any]) -> dict[str, Any]:

@@ -126,11 +126,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick:
         config, lengths = quick(config, QUICK_SHARE), options.lengths or QUICK_LENGTHS
     data = gpssm.load_dataset(options.system)
-    cells = folder / "sequence_length" / options.system
-    write_json(cells / "references.json", references(cut_stretches(data)))
-    pairs = product(options.methods, lengths)
-    failed = run_jobs([make_job(config, data, method, length, cells) for method, length in pairs])
-    for path in length_pages.write(cells, folder / "figures"):
+    failed: list[str] = []
+    if not options.pages:
+        cells = folder / "sequence_length" / options.system
+        write_json(cells / "references.json", references(cut_stretches(data)))
+        jobs = [make_job(config, data, *pair, cells) for pair in product(options.methods, lengths)]
+        failed = run_jobs(jobs)
+    for path in length_pages.write(folder, options.system):
         print(path)
     return 1 if failed else 0
 
@@ -144,6 +146,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
     parser.add_argument("--quick", action="store_true", help="one seed, few lengths and steps")
+    parser.add_argument("--pages", action="store_true", help="only write the pages anew")
     return parser.parse_args(arguments)
 
 

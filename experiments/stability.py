@@ -23,6 +23,8 @@ from gpssm.training.progress import ProgressFactory
 from .config import CONFIGS, CellSettings, cell_settings, merge, plain, quick, read_config
 from .files import ROOT, provenance, read_json, write_text
 from .grid import Job, run_jobs
+from .length_pages import UNSTABLE
+from .pages import publish
 from .sequence_length import QUICK_SHARE, fit_runs, settings_for
 
 PLANTS = ("dubins", "dryer", "furnace")
@@ -103,7 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = run_jobs([make_job(plant, folder, options.quick) for plant in options.plants])
     there = [record for name in PLANTS if (record := read_json(folder / f"{name}.json"))]
     write_text(results / "stability.md", page(there) + "\n")
-    print(results / "stability.md")
+    for path in [results / "stability.md", *publish(results, UNSTABLE, page(there), "stability")]:
+        print(path)
     return 1 if failed else 0
 
 

@@ -4,7 +4,9 @@ import json
 
 import pytest
 from experiments.config import DATASETS, METHODS
-from experiments.files import write_json
+from experiments.files import read_json, write_json
+from experiments.length_pages import UNSTABLE, read_records
+from experiments.length_pages import tables as length_tables
 
 from experiments import pages
 
@@ -105,12 +107,13 @@ def test_the_summary_holds_every_seed_beside_the_paper(results):
 
 
 def test_a_page_keeps_what_is_outside_the_markers():
-    page = f"before\n{pages.BEGIN}\nold\n{pages.END}\nafter\n"
-    once = pages.between_markers(page, "new \\1")
+    other = "<!-- begin b -->\nkept\n<!-- end b -->"
+    page = f"before\n<!-- begin a -->\nold\n<!-- end a -->\n{other}\nafter\n"
+    once = pages.between_markers(page, "new \\1", "a")
     assert once.startswith("before\n")
-    assert once.endswith("\nafter\n")
+    assert once.endswith(f"{other}\nafter\n")
     assert "old" not in once
-    assert pages.between_markers(once, "new \\1") == once
+    assert pages.between_markers(once, "new \\1", "a") == once
     with pytest.raises(SystemExit, match="expected a place"):
         pages.between_markers("no markers", "new")
 
@@ -122,6 +125,14 @@ def test_the_documentation_is_what_the_results_say():
     for path, text in ((pages.DOCS, body), (pages.README, short)):
         page = path.read_text(encoding="utf-8")
         assert page == pages.between_markers(page, text), "run: make table1 ARGS=--pages"
+    page, study = (
+        UNSTABLE.read_text(encoding="utf-8"),
+        pages.ROOT / "results/sequence_length/dubins",
+    )
+    records, references = read_records(study), read_json(study / "references.json")
+    body = length_tables(records, references)
+    again = "run: make figure3a ARGS=--pages"
+    assert page == pages.between_markers(page, body, "lengths"), again
 
 
 def test_every_method_has_a_title_and_every_data_set_a_row_of_the_paper():

@@ -91,14 +91,14 @@ def test_a_finished_cell_is_not_computed_again(record, car, tmp_path):
 
 
 def test_pages_show_every_cell_the_references_and_the_true_noise(record, tmp_path):
-    folder = tmp_path / "dubins"
+    folder = tmp_path / "sequence_length" / "dubins"
     at = {"25": 1.0, "50": 2.0, "100": 3.0, "300": 4.0}
     lines = {"hold the last position": 4.5, "true equations": 0.04}
     references = {name: {"rmse": rmse, "rmse_at": at} for name, rmse in lines.items()}
     (folder / "cbf-ssm-1").mkdir(parents=True)
     (folder / "references.json").write_text(json.dumps(references))
     (folder / "cbf-ssm-1" / "12.json").write_text(json.dumps(record))
-    page, figure = length_pages.write(folder, tmp_path / "figures")
+    page, figure = length_pages.write(tmp_path, "dubins")
     text = page.read_text()
     assert figure.stat().st_size > 10_000
     assert "| CBF-SSM-1 | 12 |" in text

@@ -61,10 +61,7 @@ class RunConfig(Settings):
 
     def build_model(self, dim_y: int) -> Model:
         """The model, with as many states as the outputs need where nothing else was said."""
-        settings = {"dim_x": default_dim_x(dim_y), **self.model}
-        name = settings.pop("name", None)  # of the model in reports; that of the method is another
-        model = method(self.method, **settings)
-        return model if name is None else model.replace(name=name)
+        return method(self.method, **{"dim_x": default_dim_x(dim_y), **self.model})
 
     def protocol(self, model: Model) -> Protocol:
         """How the test part is forecast: the recognition may need more than was asked for."""

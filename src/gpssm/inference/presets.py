@@ -44,7 +44,7 @@ METHODS: dict[str, tuple[Callable[..., Model], dict[str, Any]]] = {
 }
 
 
-def method(name: str, **settings: Any) -> Model:
+def method(name: str, /, **settings: Any) -> Model:
     """A method by the name that the paper's table gives it."""
     if name not in METHODS:
         raise ConfigError(f"method: got {name!r}, expected one of {', '.join(METHODS)}.")

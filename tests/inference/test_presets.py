@@ -1,0 +1,17 @@
+"""Methods by name."""
+
+import pytest
+
+from gpssm import ConfigError, method
+from gpssm.inference.presets import METHODS
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_its_name_unless_it_is_given_another(name):
+    assert method(name).name == name
+    assert method(name, name="mine") == method(name).replace(name="mine")
+
+
+def test_an_unknown_method_is_refused_with_those_that_there_are():
+    with pytest.raises(ConfigError, match="method: got 'kalman', expected one of pr-ssm, vcdt"):
+        method("kalman")
