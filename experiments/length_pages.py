@@ -17,6 +17,7 @@ from .pages import MISSING, TITLES, publish
 UNSTABLE = ROOT / "docs" / "unstable.md"
 
 _COLOURS = {"pr-ssm": "#b5482a", "vcdt": "#8a6bb8", "cbf-ssm-1": "#1f5fbf"}
+_ERRORS = (0.03, 0.1, 0.3, 1, 3)  # ticks
 _DASHES = {"hold the last position": ":", "true equations": "--"}
 
 
@@ -107,11 +108,19 @@ def draw(records: Sequence[dict[str, Any]], references: dict[str, Any], path: Pa
             axis.axhline(references[name]["rmse"], color="0.4", ls=dashes, lw=1.0, label=name)
         axis.set(xscale="log", yscale="log", xlabel="length of the training sequences")
         axis.set_ylabel(f"RMSE over {HORIZON} steps of open loop")
-        axis.legend(fontsize=8)
+        _plain_ticks(axis.xaxis, sorted({r["length"] for r in records}))
+        _plain_ticks(axis.yaxis, _ERRORS)
+        axis.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 0.12))
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
         plt.close(figure)
     return path
+
+
+def _plain_ticks(axis: Any, values: Sequence[float]) -> None:
+    """These numbers, as people write them, and no others."""
+    axis.set_ticks(values, labels=[f"{value:g}" for value in values])
+    axis.set_ticks([], minor=True)
 
 
 def _draw_method(axis: Any, records: Sequence[dict[str, Any]], colour: str, label: str) -> None:
