@@ -90,6 +90,17 @@ def test_a_finished_cell_is_not_computed_again(record, car, tmp_path):
     assert not make_job({**CONFIG, "seeds": 3}, car, "cbf-ssm-1", 12, tmp_path).is_done
 
 
+def test_the_page_compares_at_the_greatest_length_that_all_methods_have():
+    def cell(method, length, *errors):
+        return {"method": method, "length": length, "seeds": [{"rmse": e} for e in errors]}
+
+    records = [cell("pr-ssm", 50, 4.0), cell("vcdt", 50, 1.0, 3.0), cell("cbf-ssm-1", 50, 0.5)]
+    assert length_pages.ratios(records[1:]) == []
+    (told,) = length_pages.ratios([*records, cell("pr-ssm", 300, 4.0), cell("vcdt", 300, None)])
+    assert "at length 50" in told
+    assert "0.12 of that of PR-SSM and 0.25 of that of VCDT" in told
+
+
 def test_pages_show_every_cell_the_references_and_the_true_noise(record, tmp_path):
     folder = tmp_path / "sequence_length" / "dubins"
     at = {"25": 1.0, "50": 2.0, "100": 3.0, "300": 4.0}
