@@ -110,7 +110,8 @@ def draw(records: dict[str, dict[str, Any]], path: Path) -> Path:
             column[0].set_title(f"{panel.title}\nRMSE {record['rmse']:.2f}", fontsize=9)
             for axis, shown in zip(column, record["paths"], strict=True):
                 _draw_path(axis, shown)
-        axes[0, 0].legend(fontsize=7, loc="lower left")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, fontsize=7, loc="outside lower center", ncols=len(labels))
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
         plt.close(figure)
@@ -127,7 +128,7 @@ def _draw_path(axis: Any, path: dict[str, Any]) -> None:
         colour = f"C{i}"
         axis.scatter(*points.T, s=3, color=colour, alpha=0.5, lw=0, label=f"particles at {step}")
         axis.plot(*truth[int(step) - 1], "x", color=colour, ms=5)
-    axis.set(xlim=(-9, 9), ylim=(-9, 9), aspect="equal")
+    axis.set(xlim=(-10, 10), ylim=(-10, 10), aspect="equal")
 
 
 # ---------------------------------------------------------------------- the command
