@@ -14,8 +14,9 @@ demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 
 # The report is tested in a browser where there is one: `apt-get install chromium`, as root. Where
 # there is none these tests are skipped, and -rs says so.
+# Neighbours in a file share compiled programs: each worker begins with one half of the tests.
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest -n auto -rs
+	$(BIN)/python -m pytest -n auto --dist worksteal -rs
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .

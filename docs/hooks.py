@@ -3,9 +3,8 @@
 import re
 from typing import Any
 
-# `text output` is what the block before it prints, `bash run` is typed line by line, `toml NAME` is
-# a file of that name.
-_MARKS = re.compile(r"^```(text output|bash run|toml \S+)$", re.MULTILINE)
+# `text output` is what the block before it prints, `toml NAME` is a file of that name.
+_MARKS = re.compile(r"^```(text output|toml \S+)$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

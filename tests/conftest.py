@@ -15,10 +15,12 @@ from jaxtyping import install_import_hook
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-# Compiled tests are kept from one run to the next; results do not depend on it.
+# Compiled programs are kept, for the other worker and for the next run; results do not depend on
+# it. Most of them take less than the second from which on JAX would think them worth keeping.
 jax.config.update(
     "jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".pytest_cache" / "xla")
 )
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # The first example of a property compiles, which takes longer than any deadline.
@@ -34,7 +36,7 @@ with install_import_hook("gpssm", "typechecker.check_types"):
 
 
 _MAPPINGS = Path("/proc/self/maps")  # Linux only
-_MANY_MAPPINGS = 20_000  # of the 65 530 that a process may have by default
+_MANY_MAPPINGS = 35_000  # of the 65 530 that a process may have by default
 
 
 @pytest.fixture(autouse=True)

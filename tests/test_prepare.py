@@ -5,13 +5,13 @@ import subprocess
 import sys
 
 PROGRAM = """
-import sys, warnings
+import os, sys, warnings
 import jax
 import gpssm
 warnings.simplefilter("error")
 assert jax.config.jax_compilation_cache_dir is None
 gpssm.prepare(cores=3, cache=sys.argv[1])
-print(len(jax.devices("cpu")))
+print(len(jax.devices("cpu")), os.environ["XLA_FLAGS"])
 jax.jit(lambda x: x * 2.0 + 1.0)(3.0)
 warnings.simplefilter("always")
 gpssm.prepare(cores=2)
@@ -27,7 +27,7 @@ def run(cache):
 
 def test_cores_become_devices_and_programs_are_kept(tmp_path):
     done = run(tmp_path / "cache")
-    assert done.stdout.split() == ["3"]
+    assert done.stdout.split() == ["3", "--xla_backend_optimization_level=2"]
     assert any((tmp_path / "cache").iterdir())
 
 

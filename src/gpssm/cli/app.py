@@ -11,7 +11,7 @@ from .talk import readable
 app = typer.Typer(
     name="gpssm",
     help="Learn models of dynamical systems from logged inputs and outputs, with error bars.",
-    epilog="Example: gpssm fit log.csv --inputs pump,valve --outputs level",
+    epilog="Example: gpssm fit log.csv --inputs pump --outputs level",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -45,7 +45,7 @@ def _root(version: Version = False) -> None:
     del version
 
 
-@app.command(epilog="Example: gpssm fit log.csv --inputs pump,valve --outputs level --time time")
+@app.command(epilog="Example: gpssm fit log.csv --inputs pump --outputs level --time time")
 @readable
 def fit(
     data: o.Data = None,
