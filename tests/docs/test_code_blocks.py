@@ -40,9 +40,7 @@ BY_HAND = {
 }
 
 # The examples of the commands stand for themselves: this run is made before they are typed.
-BEFORE = {
-    "cli.md": ["gpssm fit log.csv --inputs pump --outputs level --time time --method pr-ssm"]
-}
+BEFORE = {"cli.md": ["gpssm fit log.csv --inputs pump --outputs level --time time --method pr-ssm"]}
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
