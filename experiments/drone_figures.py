@@ -1,5 +1,6 @@
 """What `experiments.drone` has found, as figures and as a page."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from gpssm.mechanics.voliro import ARM_LENGTH
 from gpssm.model.voliro import WRENCH
+from gpssm.report import markdown_table
 
 from .drone import (
     LENGTHS,
@@ -20,7 +22,10 @@ from .drone import (
     predicted_wrench,
     train,
 )
-from .files import read_json, write_text
+from .files import ROOT, read_json, write_text
+from .pages import MISSING, publish
+
+HYBRID = ROOT / "docs" / "hybrid.md"
 
 _COLOURS = {"cbf-ssm": "#1f5fbf", "vcdt": "#b8860b", "pr-ssm": "#a03030", "physics": "#555555"}
 _TITLES = {"cbf-ssm": "CBF-SSM", "vcdt": "VCDT", "pr-ssm": "PR-SSM"}
@@ -28,19 +33,23 @@ _SECONDS = (4.0, 12.0)  # of the test flight that figure 4 shows
 
 
 def write(results: Path, which: str) -> list[Path]:
-    """Draws what there are results for."""
-    records = _records(results)
-    paths = []
+    """Draws what there are results for, and writes its part of the documentation."""
+    physics, records = read_json(results / "drone" / "physics.json"), read_records(results)
+    figures = []
     if which in ("3b", "both"):
-        paths.append(_figure_3b(results, records))
+        figures.append(_figure_3b(results, physics, records))
     if which in ("4", "both") and (shown := _shown(records)):
-        paths.append(_figure_4(results, shown))
-    page = results / "drone.md"
-    write_text(page, _page(results, records))
-    return [*paths, page]
+        figures.append(_figure_4(results, shown))
+    path, body = results / "drone.md", page(physics, records)
+    write_text(path, f"# The simulated VoliroX, unseen manoeuvre\n\n{body}\n")
+    published = publish(results, HYBRID, body, "drone")
+    if published:
+        for figure in figures:
+            shutil.copy(figure, HYBRID.parent / "images" / figure.name)
+    return [*figures, path, *published]
 
 
-def _records(results: Path) -> dict[tuple[str, int], dict[str, Any]]:
+def read_records(results: Path) -> dict[tuple[str, int], dict[str, Any]]:
     found = {}
     for method in METHODS:
         for path in (results / "drone").glob(f"{method}-*.json"):
@@ -92,8 +101,7 @@ def _figure_4(results: Path, shown: tuple[str, int, int]) -> Path:
     return _save(figure, results / "figures" / "drone_forces.png")
 
 
-def _figure_3b(results: Path, records: dict) -> Path:
-    physics = read_json(results / "drone" / "physics.json")
+def _figure_3b(results: Path, physics: dict, records: dict) -> Path:
     figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained")
     for axis, quantity in zip(axes, ("position [m]", "attitude [rad]"), strict=True):
         for method in METHODS:
@@ -124,36 +132,44 @@ def _save(figure: plt.Figure, path: Path) -> Path:
 # ---------------------------------------------------------------------- the page
 
 
-def _page(results: Path, records: dict) -> str:
-    physics = read_json(results / "drone" / "physics.json")
-    lines = [
-        "# The simulated VoliroX, unseen manoeuvre",
-        "",
-        "Open-loop errors are root mean squares over starts all along the flight. Pose error is",
-        "that of a point at the tip of an arm: √(position² + (0.3 m · attitude)²).",
-        "",
-        "| model | length | force RMSE [N] | of physics alone | coverage | position at 1 s [m] "
-        "| attitude at 1 s [rad] | pose at 1 s [m] | of physics alone |",
-        "|---" * 9 + "|",
-        f"| physics alone | – | – | 1 | – | {_pose_cells(physics, physics)} |",
-    ]
+def page(physics: dict, records: dict) -> str:
+    """A row for every training, and what the best of each method comes to."""
+    head = [
+        "model", "length", "force RMSE [N]", "of physics alone", "95 % band covers",
+        "position at 1 s [m]", "attitude at 1 s [rad]", "pose at 1 s [m]", "of physics alone",
+    ]  # fmt: skip
+    rows = [["physics alone", "", *[MISSING] * 3, *_pose_cells(physics, physics)]]
     for (method, length), each in sorted(records.items()):
+        cells = [_TITLES[method], str(length)]
         if "failure" in each:
-            lines.append(f"| {_TITLES[method]} | {length} | failed: {each['failure']} |||||||")
+            rows.append([*cells, f"failed: {each['failure']}", *[MISSING] * 6])
             continue
         force = each["force"]
-        lines.append(
-            f"| {_TITLES[method]} | {length} | {force['force RMSE [N]']:.3f} | "
-            f"{force['ratio']:.3f} | {force['coverage of forces']:.3f} | "
-            f"{_pose_cells(each['open_loop'], physics)} |"
-        )
-    return "\n".join([*lines, ""])
+        cells += [f"{force[key]:.3f}" for key in ("force RMSE [N]", "ratio", "coverage of forces")]
+        rows.append([*cells, *_pose_cells(each["open_loop"], physics)])
+    return "\n\n".join([
+        "Open-loop errors are root mean squares over starts all along the flight. Pose error is "
+        "that of a point at the tip of an arm: √(position² + (0.3 m · attitude)²).",
+        markdown_table(head, rows),
+        *_best_of_each(records),
+    ])  # fmt: skip
 
 
-def _pose_cells(found: dict, physics: dict) -> str:
+def _best_of_each(records: dict) -> list[str]:
+    """A sentence on the best length of every method."""
+    best: dict[str, tuple[float, int]] = {}
+    for (method, length), each in records.items():
+        if "open_loop" in each:
+            found = pose_error(each["open_loop"]), length
+            best[method] = min(found, best.get(method, found))
+    told = [f"{_TITLES[m]} {best[m][0]:.3f} m (length {best[m][1]})" for m in METHODS if m in best]
+    return [f"Pose error at 1 s at the best length of each: {', '.join(told)}."] if told else []
+
+
+def _pose_cells(found: dict, physics: dict) -> list[str]:
     position, attitude = found["position [m]"]["1 s"], found["attitude [rad]"]["1 s"]
     pose = pose_error(found)
-    return f"{position:.3f} | {attitude:.3f} | {pose:.3f} | {pose / pose_error(physics):.3f}"
+    return [f"{each:.3f}" for each in (position, attitude, pose, pose / pose_error(physics))]
 
 
 def pose_error(found: dict) -> float:

@@ -4,6 +4,9 @@ import json
 
 import pytest
 from experiments.config import DATASETS, METHODS
+from experiments.drone_figures import HYBRID
+from experiments.drone_figures import page as drone_page
+from experiments.drone_figures import read_records as drone_records
 from experiments.files import read_json, write_json
 from experiments.length_pages import UNSTABLE, read_records
 from experiments.length_pages import tables as length_tables
@@ -138,3 +141,10 @@ def test_the_documentation_is_what_the_results_say():
 def test_every_method_has_a_title_and_every_data_set_a_row_of_the_paper():
     assert set(pages.TITLES) == set(METHODS)
     assert set(PAPER) == set(DATASETS)
+
+
+def test_the_page_of_hybrid_models_has_the_numbers_of_the_drone():
+    results = pages.ROOT / "results"
+    body = drone_page(read_json(results / "drone" / "physics.json"), drone_records(results))
+    assert body in HYBRID.read_text(encoding="utf-8"), "run: python -m experiments.drone --pages"
+    assert body in (results / "drone.md").read_text(encoding="utf-8")
