@@ -7,9 +7,10 @@ from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .data import Dataset, Normalisation, Windows, batch
+from .data import Dataset, Normalisation, WindowSource, choose_windows
 from .errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
@@ -164,7 +165,7 @@ def _checkpoints(
     model: Model,
     training: Training,
     seeds: list[int],
-    windows: Windows,
+    windows: WindowSource,
     stretches: Stretches | None,
 ) -> Checkpoints | None:
     """The checkpoints of a run directory that belongs to exactly these settings and data."""
@@ -224,12 +225,13 @@ def _check_skipped(results: Sequence[TrainingResult]) -> None:
 def _fresh_system(
     key: PRNGKeyArray,
     model: Model,
-    windows: Windows,
+    windows: WindowSource,
     training: Training,
     normalisation: Normalisation,
 ) -> System:
     """Where training starts, with inducing inputs placed on some of the sequences."""
-    examples = batch(windows, training.sequence_length, key, 0, _EXAMPLES)
+    chosen = choose_windows(key, 0, len(windows.starts), _EXAMPLES)
+    examples = windows.read(windows.starts[np.asarray(chosen)], training.sequence_length)
     return build(key, model, from_batch_first(*examples), normalisation)
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-from gpssm.data import Windows
+from gpssm.data import WindowsOnDisk, WindowSource
 from gpssm.errors import ConfigError, GpssmWarning
 
 from .track import Saved, histories
 from .validation import Stretches
 
 _KEEP = 3
+_SAMPLED = 1000  # rows of data on disk that are part of their fingerprint
 _IDENTITY = "run.json"
 
 
@@ -97,11 +98,24 @@ class Checkpoints:
         return None
 
 
-def data_hash(data: Windows | Stretches) -> str:
-    """A fingerprint of the data as training sees them."""
+def data_hash(data: WindowSource | Stretches) -> str:
+    """A fingerprint of the data as training sees them.
+
+    Of data on disk only some rows are read; but their normalisation, which is a part of it, has
+    seen all of them.
+    """
+    if isinstance(data, WindowsOnDisk):
+        sample = np.linspace(0, data.num_rows - 1, _SAMPLED).round().astype(int)
+        moments = json.dumps(data.normalisation.to_json())
+        about = f"{data.num_rows} rows, {len(data.starts)} windows, {moments}"
+        return _digest([about.encode(), *data.read(sample, 1)])
+    return _digest(jax.tree.leaves(data))
+
+
+def _digest(parts: Iterable[Any]) -> str:
     digest = hashlib.sha256()
-    for leaf in jax.tree.leaves(data):
-        digest.update(np.ascontiguousarray(leaf).tobytes())
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
 
 

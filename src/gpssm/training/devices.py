@@ -5,9 +5,10 @@ from itertools import product
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
+from gpssm.data import Rows
 from gpssm.gp import Keys
 from gpssm.inference import Elbo, Sequences, System, Weights
 
@@ -60,6 +61,24 @@ def over_devices(gradient: Gradient, mesh: Mesh) -> Gradient:
         check_vma=False,
     )
     return lambda system, keys, *others: shared(system, (keys.shared, keys.each), *others)
+
+
+def place_batches(
+    read: Callable[[tuple[slice, ...]], Rows], shape: tuple[int, int, int], mesh: Mesh
+) -> Rows:
+    """Batches [runs, steps, batch, time, channels], each device with its share of the batch.
+
+    `read` is asked for the share of this process only.
+    """
+    if mesh.size == 1:
+        return read((slice(None),) * 3)
+    shares = NamedSharding(mesh, PartitionSpec(None, None, SEQUENCES))
+    parts = shares.addressable_devices_indices_map(shape).values()
+    mine = [part[2] for part in parts if part is not None]
+    first, last = min(part.start or 0 for part in mine), max(part.stop or shape[2] for part in mine)
+    rows = read((slice(None), slice(None), slice(first, last)))
+    place = jax.make_array_from_process_local_data
+    return Rows(*(place(shares, part, (*shape, *part.shape[3:])) for part in rows))
 
 
 def with_particles(system: System, particles: int) -> System:
