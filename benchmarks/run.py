@@ -19,7 +19,7 @@ from workloads import WORKLOADS, Workload, arithmetic, configure, make_training_
 from gpssm.inference import build
 from gpssm.inference.sequences import from_batch_first
 from gpssm.training.batches import CHUNK, Chunk, first_rows, gather
-from gpssm.training.devices import make_mesh
+from gpssm.training.devices import everywhere, make_mesh
 from gpssm.training.loop import Runs, run_chunk
 from gpssm.training.step import Dials, start, undialled
 
@@ -43,7 +43,8 @@ def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, se
     chunk = Chunk(windows, workload.batch, workload.steps, mesh)
     batches = gather(first_rows(keys, 0, chunk), chunk)
     dials = jax.tree.map(lambda leaf: jnp.full(seeds, leaf), Dials.of(training))
-    arguments = (state, batches, Runs(keys, dials), jnp.asarray(count), training, weights, mesh)
+    state, runs = everywhere(state, mesh), Runs(keys, dials)
+    arguments = (state, batches, runs, jnp.asarray(count), training, weights, mesh)
     return arguments, count, mesh.size
 
 

@@ -17,11 +17,12 @@ from gpssm.inference import Model, System, Weights
 
 from .batches import CHUNK, Chunk, Reader
 from .checkpoints import Checkpoints
-from .devices import make_mesh
+from .devices import brought_home, everywhere, kept_everywhere, make_mesh
 from .flat import flatten_systems, restore_systems
 from .groups import groups_not_finite
 from .history import History
 from .phases import Phase, phase_at
+from .processes import are_several, largest, lost_processes_explained, wait_for_all
 from .progress import ProgressFactory, silent
 from .settings import Training
 from .signals import StopRequest, stop, watch_signals
@@ -75,6 +76,7 @@ def train(
         progress(config.name, training.steps) as shown,
         _watch(checkpoints) as request,
         Reader(runs.keys, partial(_chunk, config, phases, devices)) as reader,
+        lost_processes_explained(),
     ):
         while not track.ended(training):
             _advance(track, phases, runs, devices, stretches, reader)
@@ -113,7 +115,11 @@ def _advance(
     batches = reader.take(done)
     if done + count < phases[-1].until:
         reader.expect(done + count)
-    state, info = run_chunk(track.state, batches, runs, jnp.asarray(count), *arguments)
+    state = everywhere(track.state, arguments[-1])
+    if are_several():  # no step yet: it compiles, for which one process may take longer
+        run_chunk(state, batches, runs, jnp.asarray(0), *arguments)
+        wait_for_all()
+    state, info = run_chunk(state, batches, runs, jnp.asarray(count), *arguments)
     track.advance(state, jax.tree.map(lambda leaf: np.asarray(leaf)[:count], info))
     last = track.step == phases[-1].until
     if stretches is not None and (last or track.step % every == 0):
@@ -140,11 +146,15 @@ def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopReques
 
 
 def _keep(checkpoints: Checkpoints, track: Track, request: StopRequest, finished: bool) -> None:
-    """A checkpoint where one is due, at the end, and before a signal ends the training."""
-    if finished or request.number is not None or checkpoints.due(track.step):
+    """A checkpoint where one is due, at the end, and before a signal ends the training.
+
+    A signal to one of several processes ends them all, at the same step.
+    """
+    signal = largest(request.number or 0)
+    if finished or signal or checkpoints.due(track.step):
         checkpoints.save(track.step, track.saved())
-    if request.number is not None and not finished:
-        stop(request.number, track.step, checkpoints.run_dir)
+    if signal and not finished:
+        stop(signal, track.step, checkpoints.run_dir)
 
 
 @eqx.filter_jit
@@ -170,7 +180,7 @@ def run_chunk(
         return state, jax.tree.map(lambda all, one: all.at[i].set(one), infos, info)
 
     state, infos = jax.lax.fori_loop(0, count, body, (state, blank))
-    return jax.vmap(restore_systems)(state), infos
+    return kept_everywhere((jax.vmap(restore_systems)(state), infos), mesh)
 
 
 def _each_run(
@@ -195,13 +205,14 @@ def _step_of(batches: Rows, i: Array | int) -> Rows:
 def _results(
     track: Track, phases: Sequence[Phase], runs: Runs, devices: Devices, reader: Reader
 ) -> list[TrainingResult]:
-    chosen, told = track.chosen(), histories(track.saved())
+    chosen, told = brought_home(track.chosen()), histories(track.saved())
+    last = brought_home(track.state.system)
     failures = [
         _failure(track, i, phases, runs, devices, reader) if failed else None
         for i, failed in enumerate(track.failed)
     ]
     return [
-        TrainingResult(_seed(chosen, i), _seed(track.state.system, i), history, failure)
+        TrainingResult(_seed(chosen, i), _seed(last, i), history, failure)
         for i, (history, failure) in enumerate(zip(told, failures, strict=True))
     ]
 

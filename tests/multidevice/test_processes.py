@@ -1,0 +1,104 @@
+"""Two processes on loopback give the result of one, and outlive the death of one of them."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpssm import ConfigError, connect
+from gpssm.startup import STOP_SECONDS
+
+WORKER = Path(__file__).with_name("worker.py")
+STEPS, LONG = 30, 4000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Arrays on disk; the runs and what they compile go beside them."""
+    folder, rng = tmp_path_factory.mktemp("processes"), np.random.default_rng(0)
+    u = rng.standard_normal((300, 1))
+    y = np.convolve(u[:, 0], 0.7 ** np.arange(20))[:300, None] + 0.1 * rng.standard_normal((300, 1))
+    np.save(folder / "u.npy", u)
+    np.save(folder / "y.npy", y)
+    return folder
+
+
+def start(processes: int, run_dir: Path, steps: int) -> list[subprocess.Popen]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    commands = [
+        [sys.executable, WORKER, *map(str, (i, processes, port, run_dir, steps))]
+        for i in range(processes)
+    ]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return [subprocess.Popen(command, **pipes) for command in commands]
+
+
+def finish(workers: list[subprocess.Popen]) -> list[dict]:
+    told = [worker.communicate(timeout=600) for worker in workers]
+    for worker, (_, errors) in zip(workers, told, strict=True):
+        assert worker.returncode == 0, errors[-3000:]
+    return [json.loads(out.splitlines()[-1]) for out, _ in told]
+
+
+def assert_close(ours: dict, theirs: dict) -> None:
+    for name in ("elbo", "parameters"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=2e-3, atol=2e-3)
+
+
+def test_two_processes_equal_one_and_each_reads_its_share(folder):
+    (one,) = finish(start(1, folder / "one", STEPS))
+    first, second = finish(start(2, folder / "two", STEPS))
+    assert_close(first, one)
+    assert first["elbo"] == second["elbo"]
+    assert first["parameters"] == second["parameters"]
+    assert one["widths"] == [4]
+    assert first["widths"] == second["widths"] == [2]
+    written = sorted(path.name for path in (folder / "two").iterdir())
+    assert written == sorted(path.name for path in (folder / "one").iterdir())
+
+
+def checkpoints(run_dir: Path) -> list[int]:
+    return [int(path.name) for path in (run_dir / "checkpoints").glob("*") if path.name.isdigit()]
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_dead_process_stops_the_other_and_a_restart_goes_on(folder, victim):
+    """The undisturbed run is the one that is stopped neither here nor there."""
+    run_dir = folder / f"killed-{victim}"
+    workers = start(2, run_dir, LONG)
+    deadline = time.monotonic() + 300
+    while not checkpoints(run_dir):
+        assert all(worker.poll() is None for worker in workers)
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    workers[victim].send_signal(signal.SIGKILL)
+    died = time.monotonic()
+    _, errors = workers[1 - victim].communicate(timeout=4 * STOP_SECONDS)
+    assert time.monotonic() - died < 2 * STOP_SECONDS
+    assert workers[1 - victim].returncode != 0
+    assert "no answer from another process" in errors or "another task died" in errors
+    workers[victim].communicate()
+    reached = max(checkpoints(run_dir))
+    assert 0 < reached < LONG
+    first, second = finish(start(2, run_dir, LONG))
+    assert len(first["elbo"]) == LONG
+    assert first["parameters"] == second["parameters"]
+    assert_close(first, undisturbed(folder))
+
+
+def undisturbed(folder: Path) -> dict:
+    """One process that nobody stops; started where it has ended, it only tells."""
+    return finish(start(1, folder / "whole", LONG))[0]
+
+
+def test_half_an_address_is_refused():
+    with pytest.raises(ConfigError, match="no processes and no process, expected all three"):
+        connect("127.0.0.1:1234")
