@@ -173,10 +173,11 @@ def _as_dict(saved: Saved) -> dict[str, dict[str, np.ndarray]]:
 
 def _to_bytes(content: dict[str, dict[str, np.ndarray]]) -> bytes:
     """For the way to another process."""
+    arrays: dict[str, Any] = {
+        f"{part}/{name}": leaf for part, leaves in content.items() for name, leaf in leaves.items()
+    }
     file = io.BytesIO()
-    np.savez(
-        file, **{f"{part}/{k}": v for part, leaves in content.items() for k, v in leaves.items()}
-    )
+    np.savez(file, **arrays)
     return file.getvalue()
 
 
