@@ -17,10 +17,10 @@ SETTINGS = {
     "sequence_length": 8,
     "batch_size": 4,
     "validation": 0.2,
-    "validate_steps": 50,
+    "validate_steps": 100,
     "validation_warmup": 2,
     "calibrate": False,
-    "checkpoint_seconds": 0.0,
+    "checkpoint_steps": 100,
     "quiet": True,
 }
 WIDTHS = set()
