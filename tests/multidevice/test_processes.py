@@ -16,7 +16,7 @@ from gpssm import ConfigError, connect
 from gpssm.startup import STOP_SECONDS
 
 WORKER = Path(__file__).with_name("worker.py")
-STEPS, LONG = 30, 600
+STEPS, LONG = 30, 400
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +103,14 @@ def test_a_signal_to_one_process_saves_and_stops_both_at_the_same_step(folder):
     assert "Stopped at step" not in errors[1]
 
 
+@pytest.fixture(scope="module")
+def undisturbed(folder) -> dict:
+    """One process that nobody stops."""
+    return finish(start(1, folder / "whole", LONG))[0]
+
+
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_dead_process_stops_the_other_and_a_restart_goes_on(folder, victim):
-    """The undisturbed run is the one that is stopped neither here nor there."""
+def test_a_dead_process_stops_the_other_and_a_restart_goes_on(folder, undisturbed, victim):
     run_dir = folder / f"killed-{victim}"
     workers = start_and_wait(run_dir)
     workers[victim].send_signal(signal.SIGKILL)
@@ -120,12 +125,7 @@ def test_a_dead_process_stops_the_other_and_a_restart_goes_on(folder, victim):
     first, second = finish(start(2, run_dir, LONG))
     assert len(first["elbo"]) == LONG
     assert first["parameters"] == second["parameters"]
-    assert_close(first, undisturbed(folder))
-
-
-def undisturbed(folder: Path) -> dict:
-    """One process that nobody stops; started where it has ended, it only tells."""
-    return finish(start(1, folder / "whole", LONG))[0]
+    assert_close(first, undisturbed)
 
 
 CONFIG = """

@@ -57,8 +57,9 @@ class Reader:
     def take(self, step: int) -> Rows:
         """The batches of the chunk that begins with this step, as soon as they are there."""
         ahead, self._ahead = self._ahead, None
-        expected = ahead is not None and ahead[0] == step
-        return (ahead[1] if ahead and expected else self._gathered(step)).result()
+        if ahead is None or ahead[0] != step:
+            ahead = step, self._gathered(step)
+        return ahead[1].result()
 
     def _gathered(self, step: int) -> "Future[Rows]":
         chunk = self._chunk_at(step)

@@ -101,4 +101,5 @@ def lost_processes_explained() -> Iterator[None]:
 
 def _is_lost_connection(error: Exception) -> bool:
     """By its words: gloo's errors come as a plain ValueError."""
-    return any(word in str(error) for word in ("Gloo", "NCCL", "UNAVAILABLE", "connection"))
+    words = ("Gloo", "NCCL", "UNAVAILABLE", "Barrier", "connection")
+    return any(word in str(error) for word in words)
