@@ -7,7 +7,7 @@ DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
 .PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
-        stability tailsitter
+        scale stability tailsitter
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -29,6 +29,9 @@ format: $(READY)
 
 bench: $(BENCH)  ## speed and memory, side by side with GPyTorch and GPJax
 	$(BIN)/python benchmarks/run.py
+
+scale: $(READY)  ## one and two devices, one and two processes; ARGS="--quick" to see that it runs
+	$(BIN)/python benchmarks/scale.py $(ARGS)
 
 table1: $(READY)  ## the benchmark table; ARGS="--datasets furnace --methods cbf-ssm-50" for a part
 	$(BIN)/python -m experiments.table1 $(ARGS)

@@ -2,7 +2,8 @@
 
 `make bench` runs this and writes `benchmarks/results.md` and `benchmarks/results.json`. Times are
 those of this run on this machine; the ratios are what counts. A step is what `gpssm.fit` runs:
-batch, noise, gradient, Adam, average. The peers are given the gradient alone.
+noise, gradient, Adam, average, while a thread gathers the batches to come. The peers are given the
+gradient alone.
 """
 
 import argparse
@@ -15,11 +16,11 @@ import jax.numpy as jnp
 from timing import Timing, compile_and_measure, compile_twice, machine, machine_peaks, measure
 from workloads import WORKLOADS, Workload, arithmetic, configure, make_training_windows
 
-from gpssm.data import batch
 from gpssm.inference import build
 from gpssm.inference.sequences import from_batch_first
-from gpssm.training.devices import make_mesh
-from gpssm.training.loop import CHUNK, Runs, run_chunk
+from gpssm.training.batches import CHUNK, Chunk, first_rows, gather
+from gpssm.training.devices import everywhere, make_mesh
+from gpssm.training.loop import Runs, run_chunk
 from gpssm.training.step import Dials, start, undialled
 
 HERE = Path(__file__).parent
@@ -32,15 +33,18 @@ def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, se
     model, training = configure(workload, preset, **settings)
     training = undialled(training)
     windows = make_training_windows(workload, training)
-    examples = from_batch_first(*batch(windows, workload.steps, jax.random.key(0), 0, 8))
+    examples = from_batch_first(*windows.read(windows.starts[:8], workload.steps))
     systems = [build(jax.random.key(seed), model, examples) for seed in range(seeds)]
     state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(start(s, training) for s in systems))
     count = CHUNK if workload.name == "small" else 2
     mesh = make_mesh(workload.batch, workload.particles, jax.devices()[:devices])
-    weights = training.weights(model, windows.y.shape[0])
+    weights = training.weights(model, windows.num_rows)
     keys = jax.random.split(jax.random.key(1), seeds)
+    chunk = Chunk(windows, workload.batch, workload.steps, mesh)
+    batches = gather(first_rows(keys, 0, chunk), chunk)
     dials = jax.tree.map(lambda leaf: jnp.full(seeds, leaf), Dials.of(training))
-    arguments = (state, windows, Runs(keys, dials), jnp.asarray(count), training, weights, mesh)
+    state, runs = everywhere(state, mesh), Runs(keys, dials)
+    arguments = (state, batches, runs, jnp.asarray(count), training, weights, mesh)
     return arguments, count, mesh.size
 
 

@@ -28,14 +28,21 @@ if typing.TYPE_CHECKING:
         simulate,
         simulators,
     )
-    from .errors import ConfigError, DataError, GpssmError, ModelFileError, TrainingError
+    from .errors import (
+        ConfigError,
+        DataError,
+        GpssmError,
+        ModelFileError,
+        ProcessLostError,
+        TrainingError,
+    )
     from .fitting import fit, fit_candidates
     from .held_out import recalibrate
     from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
     from .model import Physics, Prior, log_normal, normal
     from .prediction import Forecast, Outlook, Stability, stability
     from .run import Run, load
-    from .startup import prepare
+    from .startup import connect, prepare
     from .training import Stage, Training
 
 __all__ = [
@@ -52,12 +59,14 @@ __all__ = [
     "Outlook",
     "Physics",
     "Prior",
+    "ProcessLostError",
     "Run",
     "Stability",
     "Stage",
     "Training",
     "TrainingError",
     "cbf_ssm",
+    "connect",
     "fit",
     "fit_candidates",
     "list_datasets",
@@ -81,14 +90,14 @@ _NAMES = {
         "Dataset DataWarning Experiment Normalisation list_datasets load_dataset read simulate "
         "simulators"
     ),
-    "errors": "ConfigError DataError GpssmError ModelFileError TrainingError",
+    "errors": "ConfigError DataError GpssmError ModelFileError ProcessLostError TrainingError",
     "fitting": "fit fit_candidates",
     "held_out": "recalibrate",
     "inference": "Model cbf_ssm method pr_ssm vcdt",
     "model": "Physics Prior log_normal normal",
     "prediction": "Forecast Outlook Stability stability",
     "run": "Run load",
-    "startup": "prepare",
+    "startup": "connect prepare",
     "training": "Stage Training",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

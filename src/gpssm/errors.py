@@ -25,6 +25,10 @@ class TrainingError(GpssmError):
     """Training diverged, and smaller steps did not help."""
 
 
+class ProcessLostError(TrainingError):
+    """Another process of the same training has died, or cannot be reached."""
+
+
 class GpssmWarning(UserWarning):
     """Something that the user should know, though work can go on."""
 

@@ -7,9 +7,10 @@ from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .data import Dataset, Normalisation, Windows, batch
+from .data import Dataset, Normalisation, WindowSource, choose_windows
 from .errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
@@ -25,8 +26,10 @@ from .training import (
     calibrate,
     cut_stretches,
     data_hash,
+    is_first,
     long_stretches,
     make_phases,
+    silent,
     train,
 )
 from .training.progress import ProgressFactory, automatic
@@ -60,7 +63,8 @@ def fit(
 
     `settings` are those of `gpssm.Training`, such as `steps=1000` or `learning_rate=0.01`.
     With `seeds=5` five runs train in one program, from the seeds `seed`, …, `seed + 4`, and a
-    list of them is returned. The sequences of a batch are cut over the `devices`, by default all.
+    list of them is returned. The sequences of a batch are cut over the `devices`, by default all,
+    those of other processes included: see `gpssm.connect`.
     With a `run_dir` nothing is lost: checkpoints are written there, the same call goes on where
     it was stopped, and the fitted model is saved there at the end.
     With `validation` data, or a fraction such as 0.2 (the last fifth of every experiment is then
@@ -68,7 +72,7 @@ def fit(
     """
     data, held_out = _hold_out(_dataset(data, u, y), validation)
     training = _training(model, data, settings)
-    shown = progress or automatic(quiet)
+    shown = _shown(progress, quiet)
     numbers = _seeds(seed, seeds)
     trainings = [training] * len(numbers)
     runs = _fit_runs(model, data, trainings, numbers, shown, devices, run_dir, held_out)
@@ -101,10 +105,15 @@ def fit_candidates(
     numbers = _seeds(seed, seeds)
     trainings = [_training(model, data, {**settings, **each}) for each in candidates]
     together = [training for training in trainings for _ in numbers]
-    shown = progress or automatic(quiet)
+    shown = _shown(progress, quiet)
     all_numbers = numbers * len(trainings)
     runs = _fit_runs(model, data, together, all_numbers, shown, devices, None, held_out)
     return [runs[i : i + seeds] for i in range(0, len(runs), seeds)]
+
+
+def _shown(progress: ProgressFactory | None, quiet: bool) -> ProgressFactory:
+    """Of several processes only the first one shows anything."""
+    return (progress or automatic(quiet)) if is_first() else silent
 
 
 def _calibrated(system: System, training: Training, judge: Stretches | None) -> System:
@@ -153,7 +162,10 @@ def _fit_runs(
             fitted, trainings, numbers, results, strict=True
         )
     ]
-    kept = [] if run_dir is None else [run.save(_model_path(run_dir, run.seed)) for run in runs]
+    kept = [] if run_dir is None else [_model_path(run_dir, run.seed) for run in runs]
+    if is_first():
+        for run, path in zip(runs, kept, strict=False):
+            run.save(path)
     _check_failures(results, numbers, kept)
     _check_skipped(results)
     return runs
@@ -164,7 +176,7 @@ def _checkpoints(
     model: Model,
     training: Training,
     seeds: list[int],
-    windows: Windows,
+    windows: WindowSource,
     stretches: Stretches | None,
 ) -> Checkpoints | None:
     """The checkpoints of a run directory that belongs to exactly these settings and data."""
@@ -224,12 +236,13 @@ def _check_skipped(results: Sequence[TrainingResult]) -> None:
 def _fresh_system(
     key: PRNGKeyArray,
     model: Model,
-    windows: Windows,
+    windows: WindowSource,
     training: Training,
     normalisation: Normalisation,
 ) -> System:
     """Where training starts, with inducing inputs placed on some of the sequences."""
-    examples = batch(windows, training.sequence_length, key, 0, _EXAMPLES)
+    chosen = choose_windows(key, 0, len(windows.starts), _EXAMPLES)
+    examples = windows.read(windows.starts[np.asarray(chosen)], training.sequence_length)
     return build(key, model, from_batch_first(*examples), normalisation)
 
 

@@ -7,7 +7,42 @@ from pathlib import Path
 import jax
 import pooch
 
-from .errors import GpssmWarning
+from .errors import ConfigError, GpssmWarning, expected
+
+STOP_SECONDS = 30  # in which the death of a process is noticed by the others, at the latest
+
+
+def connect(
+    coordinator: str | None = None, processes: int | None = None, process: int | None = None
+) -> None:
+    """Make this process one of several that train together, here or on other machines.
+
+    Under Slurm and Open MPI no argument is needed. Elsewhere give the address `host:port` of the
+    first process, how many there are, and which one this is, from 0. Call it in all of them, after
+    `prepare` and before a model is built; `fit` then uses the devices of all. When one of them dies
+    the others stop within half a minute.
+    """
+    place = {"coordinator": coordinator, "processes": processes, "process": process}
+    lacking = [name for name, value in place.items() if value is None]
+    if 0 < len(lacking) < len(place):
+        wanted = "all three, or none of them under Slurm and MPI"
+        raise ConfigError(expected("connect", f"no {' and no '.join(lacking)}", wanted))
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    try:
+        jax.distributed.initialize(
+            coordinator,
+            processes,
+            process,
+            cluster_detection_method="deactivate" if coordinator else None,
+            heartbeat_timeout_seconds=STOP_SECONDS,
+        )
+    except (RuntimeError, ValueError) as error:
+        remedy = (
+            "Call it before a model is built or anything is computed; outside of Slurm and MPI, "
+            "name coordinator, processes and process."
+        )
+        given = f"no connection ({str(error).splitlines()[0]})"
+        raise ConfigError(expected("connect", given, "one", remedy)) from error
 
 
 def prepare(cores: int = 1, cache: str | Path | None = None) -> None:

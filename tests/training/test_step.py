@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpssm import Dataset, Normalisation, Training, cbf_ssm, vcdt
-from gpssm.data import Windows, batch, make_windows
+from gpssm.data import Rows, Windows, batch, make_windows
 from gpssm.inference import Elbo, build
 from gpssm.inference.sequences import from_batch_first
 from gpssm.training import step as step_module
+from gpssm.training.batches import batch_key
 from gpssm.training.devices import make_mesh
 from gpssm.training.flat import flatten_systems, restore_systems
 from gpssm.training.step import Dials, rate_schedule, start, train_step, undialled
@@ -68,7 +69,8 @@ def make_step():
 
     @eqx.filter_jit
     def step(state, windows, key, training, weights):
-        arguments = windows, key, Dials.of(training), undialled(training), weights, mesh
+        rows = batch(windows, LENGTH, batch_key(key), state.step, training.batch_size)
+        arguments = Rows(*rows), key, Dials.of(training), undialled(training), weights, mesh
         return restore_systems(train_step(flatten_systems(state), *arguments))
 
     return step

@@ -60,6 +60,10 @@ def fit(
     test_fraction: o.TestFraction = None,
     out: o.RunFolderOut = None,
     config: o.Config = None,
+    distributed: o.Distributed = False,
+    coordinator: o.Coordinator = None,
+    processes: o.Processes = None,
+    process: o.Process = None,
     as_json: o.Json = False,
 ) -> None:
     """Fit a model, forecast the test part, and write a report.
@@ -76,7 +80,10 @@ def fit(
         "model": {"dim_x": dim_x},
         "training": {"steps": steps},
     }
-    fit_command(data or [], given, config, out, as_json)
+    address = {"coordinator": coordinator, "processes": processes, "process": process}
+    if not distributed and any(value is not None for value in address.values()):
+        raise typer.BadParameter("--coordinator, --processes and --process need --distributed.")
+    fit_command(data or [], given, config, out, as_json, address if distributed else None)
 
 
 @app.command(epilog="Example: gpssm predict runs/log-cbf-ssm-50 tomorrow.csv --out forecast.csv")

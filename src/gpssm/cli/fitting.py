@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
+
 import gpssm
 from gpssm.data import Dataset
 from gpssm.errors import ConfigError
 from gpssm.inference import Model
 from gpssm.report.evaluation import evaluate_baselines
-from gpssm.training import TrainingStopped
+from gpssm.training import TrainingStopped, is_first, on_first
 
 from .configuration import RunConfig, make_config, read_config
 from .folders import REPORT, check_folder, is_claimed, keep_inputs, keep_scores, open_folder
@@ -25,21 +27,32 @@ def fit_command(
     config_file: Path | None,
     out: Path | None,
     as_json: bool,
+    address: dict[str, Any] | None = None,
 ) -> None:
-    """Resolve the configuration, train, evaluate, report."""
+    """Resolve the configuration, train, evaluate, report.
+
+    With the `address` of several processes all of them train; the first one does all else.
+    """
     file = {} if config_file is None else read_config(config_file)
     options["data"] |= as_data_options(arguments)
     config = make_config(file, options)
     gpssm.prepare()  # before anything is computed, a simulated data set included
+    if address is not None:
+        gpssm.connect(**address)
     data = load_data(config.data)
     out = out or Path("runs") / f"{data.name}-{config.method}"
-    check_folder(out)
-    if not as_json:
+    on_first(lambda: check_folder(out))
+    if not as_json and is_first():
         show(str(data))
     model = config.build_model(data.dim_y)
     # First, since it takes seconds, and says whether the test part is long enough to be scored.
-    baselines = evaluate_baselines(data.train, data.test, config.protocol(model))
+    protocol = config.protocol(model)
+    baselines = on_first(lambda: evaluate_baselines(data.train, data.test, protocol))
     train(config, model, data, out)
+    if address is not None:
+        jax.distributed.shutdown()  # the others need not wait for the report
+    if not is_first():
+        return
     folder = open_folder(out)
     judged = judge(folder, baselines=baselines)
     keep_scores(out, judged.scores())
@@ -53,7 +66,7 @@ def fit_command(
 
 def train(config: RunConfig, model: Model, data: Dataset, out: Path) -> None:
     """Fit all seeds into the folder, which is then enough to repeat the run."""
-    if not is_claimed(out):
+    if is_first() and not is_claimed(out):
         keep_inputs(out, config.replace(model=model.model_dump()), data)
     settings = {"seed": config.seed, "validation": config.validation, "run_dir": out}
     try:
@@ -63,4 +76,5 @@ def train(config: RunConfig, model: Model, data: Dataset, out: Path) -> None:
         raise
     except ConfigError as error:
         raise ConfigError(str(error).replace("run_dir", "--out")) from error
-    keep_inputs(out, config.resolved(model, runs[0].training), data)
+    if is_first():
+        keep_inputs(out, config.resolved(model, runs[0].training), data)

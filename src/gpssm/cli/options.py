@@ -89,6 +89,16 @@ RunFolderOut = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="Folder of the run.", show_default="runs/DATA-METHOD"),
 ]
+Distributed = Annotated[
+    bool,
+    typer.Option("--distributed", metavar="", help="One of several processes; see the docs."),
+]
+Coordinator = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Address of process 0, without Slurm or MPI."),
+]
+Processes = Annotated[int | None, typer.Option(min=1, metavar="N", help="How many there are.")]
+Process = Annotated[int | None, typer.Option(min=0, metavar="I", help="Which one this is.")]
 Config = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="TOML file with any setting; see the documentation."),

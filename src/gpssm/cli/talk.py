@@ -7,6 +7,7 @@ Ctrl-C and SIGTERM.
 import functools
 import inspect
 import json
+import os
 import signal
 import sys
 import warnings
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from gpssm.errors import ConfigError, GpssmError, GpssmWarning, expected
+from gpssm.errors import ConfigError, GpssmError, GpssmWarning, ProcessLostError, expected
 
 from .options import Debug
 
@@ -107,6 +108,9 @@ def _fail(error: Exception, as_json: bool) -> None:
     if as_json:
         show_json({"error": line, "kind": type(error).__name__})
     say(f"error: {line}")
+    if isinstance(error, ProcessLostError):
+        sys.stdout.flush()
+        os._exit(1)  # a regular exit would wait for the process that is gone
     raise typer.Exit(1) from None
 
 

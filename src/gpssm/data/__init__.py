@@ -7,7 +7,17 @@ from .normalisation import DataWarning, Normalisation
 from .reading import read
 from .registry import DatasetList, list_datasets, load_dataset
 from .simulators import simulate
-from .windows import Windows, batch, make_windows
+from .windows import (
+    Rows,
+    Windows,
+    WindowsOnDisk,
+    WindowSource,
+    batch,
+    choose_windows,
+    make_starts,
+    make_windows,
+    open_windows,
+)
 
 __all__ = [
     "DataWarning",
@@ -15,11 +25,17 @@ __all__ = [
     "DatasetList",
     "Experiment",
     "Normalisation",
+    "Rows",
+    "WindowSource",
     "Windows",
+    "WindowsOnDisk",
     "batch",
+    "choose_windows",
     "list_datasets",
     "load_dataset",
+    "make_starts",
     "make_windows",
+    "open_windows",
     "read",
     "simulate",
     "simulators",

@@ -12,11 +12,22 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import DataError, expected
+from .disk import is_on_disk
 from .experiment import PARTS, Experiment, summary
 from .frames import Frames, frame_tables, xarray_tables
 from .splits import by_experiment, by_fraction, by_row
 from .steps import fill_rows, fit_trend
-from .tables import Name, Request, Table, common_step, resolve, split_table
+from .tables import (
+    Channels,
+    Name,
+    Piece,
+    Request,
+    Table,
+    common_step,
+    named,
+    resolve,
+    split_table,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +75,8 @@ class Dataset:
     ) -> "Dataset":
         """From an array [time, channels] or [time], or a list of arrays: one per experiment.
 
-        NaN in `y` marks a missing value. Numbers in plain lists are one experiment.
+        NaN in `y` marks a missing value. Numbers in plain lists are one experiment. An array from
+        `np.load(path, mmap_mode="r")` stays on disk, and may be larger than the memory.
         """
         outputs = _as_experiments(y)
         inputs = _as_experiments(u) if u is not None else [None] * len(outputs)
@@ -135,20 +147,35 @@ class Dataset:
         """From tables that a file or a frame gave; every check of their content is made here."""
         if not tables:
             raise DataError(expected("files", "none", "at least one"))
-        found = [(table, piece) for table in tables for piece in split_table(table, request)]
-        several = len(tables) > 1 and request.experiment is not None
-        runs = [(f"{t.name}/{p.name}" if several else p.name, p) for t, p in found]
         channels = resolve(tables[0], request)
+        found = [
+            (each.source, piece)
+            for each in tables
+            for piece in named(split_table(each, request), each.name, len(tables), request)
+        ]
+        return cls.from_pieces(found, channels, sampling_time, units, name)
+
+    @classmethod
+    def from_pieces(
+        cls,
+        found: Sequence[tuple[str, Piece]],
+        channels: Channels,
+        sampling_time: float | None,
+        units: Mapping[str, str],
+        name: str,
+    ) -> "Dataset":
+        """From experiments that were checked one by one, each with the name of its file."""
         made = cls(
-            tuple(Experiment.of(piece.y, piece.u, label) for label, piece in runs),
+            tuple(Experiment.of(piece.y, piece.u, piece.name) for _, piece in found),
             name=name,
-            sampling_time=common_step([(t.source, p) for t, p in found], sampling_time),
+            sampling_time=common_step(found, sampling_time),
             input_names=channels.inputs,
             output_names=channels.outputs,
             input_units=_units(channels.inputs, units),
             output_units=_units(channels.outputs, units),
         )
-        made.check_outputs(f"{', '.join(table.source for table in tables)}, ")
+        sources = dict.fromkeys(source for source, _ in found)
+        made.check_outputs(f"{', '.join(sources)}, ")
         return made
 
     # ------------------------------------------------------------------ what it holds
@@ -207,15 +234,16 @@ class Dataset:
 
     def check_outputs(self, source: str = "") -> None:
         """Refuse an output channel or an experiment in which nothing was measured."""
+        measured = [each.measured for each in self.experiments]
         for channel, name in enumerate(self.output_names):
-            if not any(each.mask[:, channel].any() for each in self.experiments):
+            if not any(counts[channel] for counts in measured):
                 given = "missing values only"
                 remedy = "Leave this output out, or check how the file marks its values."
                 raise DataError(
                     expected(f"{source}output {name!r}", given, "measured values", remedy)
                 )
-        for each in self.experiments:
-            if not each.mask.any():
+        for each, counts in zip(self.experiments, measured, strict=True):
+            if not counts.any():
                 remedy = "Leave this experiment out."
                 raise DataError(
                     expected(source + each.label, "no output value at all", "some", remedy)
@@ -265,6 +293,9 @@ class Dataset:
         """
         if order < 0 or order != int(order):
             raise DataError(expected("detrend", f"order {order}", "a whole number from 0"))
+        if is_on_disk(self.experiments):
+            remedy = "Remove the trend before you write the arrays."
+            raise DataError(expected("detrend", "data on disk", "data in memory", remedy))
         fitted = self.train if "train" in self.parts else self
         rows = np.concatenate([each.rows for each in fitted])
         y = np.concatenate([each.y for each in fitted])

@@ -1,6 +1,6 @@
 """One recorded run: inputs, outputs with gaps, and where its rows came from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..errors import DataError, expected
+from .disk import blocks, stays_on_disk
 from .steps import Trend, block_means
 
 PARTS = ("train", "validation", "test")
@@ -19,6 +20,7 @@ _MORE = "Record more, or decimate less."
 class Experiment:
     """One run of the system, in its own units. Immutable; the arrays cannot be written.
 
+    Arrays are copied, but for a `numpy.memmap` that was opened for reading: it stays on disk.
     `start` and `stride` say which rows of the original record are held here, and `trends` what
     was subtracted from them, so that a forecast can be mapped back.
     """
@@ -34,10 +36,8 @@ class Experiment:
     def __post_init__(self) -> None:
         _check_rows(self.u, self.y, self.label)
         wanted = "finite values, or NaN for a missing one"
-        _refuse(
-            self.u, ~np.isfinite(self.u), f"inputs of {self.label}", "finite values without gaps"
-        )
-        _refuse(self.y, np.isinf(self.y), f"outputs of {self.label}", wanted)
+        _refuse(self.u, _no_number, f"inputs of {self.label}", "finite values without gaps")
+        _refuse(self.y, np.isinf, f"outputs of {self.label}", wanted)
         if self.part not in ("", *PARTS):
             raise DataError(expected("part", repr(self.part), f"one of {PARTS} or ''"))
         object.__setattr__(self, "u", _frozen(self.u))
@@ -65,6 +65,12 @@ class Experiment:
     def mask(self) -> Bool[np.ndarray, "time outputs"]:
         """True where an output was measured."""
         return ~np.isnan(self.y)
+
+    @property
+    def measured(self) -> Int[np.ndarray, " outputs"]:
+        """How many values of each output there are."""
+        counts = [np.sum(~np.isnan(rows), axis=0) for _, rows in blocks(self.y)]
+        return np.sum(counts, axis=0)
 
     @property
     def rows(self) -> Int[np.ndarray, " time"]:
@@ -98,7 +104,7 @@ class Experiment:
 def _two_dimensional(values: Any, field: str) -> Float[np.ndarray, "time channels"]:
     """A float64 matrix with time downwards; a plain sequence becomes one column."""
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = values if stays_on_disk(values) else np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(
             expected(field, f"values that are no numbers ({error})", "numbers")
@@ -124,18 +130,27 @@ def _check_rows(u: np.ndarray, y: np.ndarray, label: str) -> None:
         raise DataError(expected(label, "no outputs", "at least one output channel"))
 
 
+def _no_number(values: np.ndarray) -> Bool[np.ndarray, "time channels"]:
+    return ~np.isfinite(values)
+
+
 def _refuse(
-    values: np.ndarray, bad: Bool[np.ndarray, "time channels"], field: str, wanted: str
+    values: np.ndarray, is_bad: Callable[[np.ndarray], np.ndarray], field: str, wanted: str
 ) -> None:
     """Name the first entry of an array that cannot be used."""
-    if bad.any():
-        row, channel = (int(i) for i in np.argwhere(bad)[0])
-        given = f"{values[row, channel]} at row {row}, channel {channel} (counted from 0)"
-        raise DataError(expected(field, given, wanted, "Fill it, or cut the experiment there."))
+    for first, rows in blocks(values):
+        bad = is_bad(rows)
+        if bad.any():
+            row, channel = (int(i) for i in np.argwhere(bad)[0])
+            place = f"row {first + row}, channel {channel} (counted from 0)"
+            remedy = "Fill it, or cut the experiment there."
+            raise DataError(expected(field, f"{rows[row, channel]} at {place}", wanted, remedy))
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:
-    """A copy that nobody can write to."""
+    """A copy that nobody can write to; what stays on disk is that already."""
+    if stays_on_disk(values):
+        return values
     copy = np.array(values, dtype=np.float64, order="C")
     copy.setflags(write=False)
     return copy
@@ -145,7 +160,7 @@ def summary(runs: Sequence[Experiment]) -> str:
     """How many experiments of which length, and how much of them is missing."""
     lengths = sorted({len(each) for each in runs})
     rows = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
-    missing = 1.0 - sum(each.mask.sum() for each in runs) / sum(each.y.size for each in runs)
+    missing = 1.0 - sum(each.measured.sum() for each in runs) / sum(each.y.size for each in runs)
     noun = "experiment" if len(runs) == 1 else "experiments"
     gaps = f", {missing:.1%} of the outputs missing" if missing else ""
     return f"{len(runs)} {noun} of {rows} rows{gaps}"

@@ -5,7 +5,8 @@ Whatever another library raises on a broken file becomes one sentence about that
 
 import csv
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,18 @@ def read_table(path: str | Path) -> Table:
     if reader is None:
         wanted = f"one of {sorted(READERS)}"
         raise DataError(expected(str(path), f"suffix {path.suffix!r}", wanted, "Convert the file."))
+    with explained(path):
+        return reader(path)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Whatever goes wrong while a file is read, in one sentence about that file."""
     if not path.is_file():
         remedy = f"Check the path; it was looked for in {path.absolute().parent}."
         raise DataError(expected(str(path), "no such file", "a file", remedy))
     try:
-        return reader(path)
+        yield
     except DataError:
         raise
     except Exception as error:  # the parsers of broken files raise nearly anything

@@ -4,15 +4,17 @@ A model sees normalised numbers; whoever uses it sees the units of the data.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Float, Float64
 
 from ..errors import DataError, GpssmWarning, expected
 from .dataset import Dataset
+from .disk import blocks, stays_on_disk
 
 Values = Float[Array, "*shape"] | Float[np.ndarray, "*shape"]
 _CONSTANT = 1e-12  # spread relative to the size of the values, below which a channel is constant
@@ -100,14 +102,56 @@ def _along(channels: Float64[np.ndarray, " channels"], values: Values) -> np.nda
 def _moments(
     runs: Sequence[Float[np.ndarray, "_ channels"]], names: Sequence[str]
 ) -> tuple[Float64[np.ndarray, " channels"], Float64[np.ndarray, " channels"]]:
-    """Mean and standard deviation over all rows of all runs; exactly 0 for a constant channel."""
-    rows = np.concatenate(runs)
-    for name, seen in zip(names, (~np.isnan(rows)).any(axis=0), strict=True):
-        if not seen:
+    """Mean and standard deviation over all rows of all runs; exactly 0 for a constant channel.
+
+    One pass: what is on disk is read in blocks, and what was found in them is put together.
+    """
+    found = reduce(_together, (_seen(rows) for rows in _row_blocks(runs)))
+    for name, count in zip(names, found.number, strict=True):
+        if not count:
             remedy = "Leave this channel out, or train on data in which it was measured."
             raise DataError(expected(f"channel {name!r}", "missing values only", "values", remedy))
-    if rows.shape[1] == 0:
-        return np.zeros(0), np.zeros(0)
-    mean, std = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    still = np.nanmax(rows, axis=0) - np.nanmin(rows, axis=0) <= _CONSTANT * np.abs(mean)
-    return mean, np.where(still, 0.0, std)
+    still = found.highest - found.lowest <= _CONSTANT * np.abs(found.mean)
+    return found.mean, np.where(still, 0.0, np.sqrt(found.variance))
+
+
+class _Seen(NamedTuple):
+    """Of each channel: how many values, and their moments and bounds (without any: 0, 0, ±∞)."""
+
+    number: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+
+def _row_blocks(runs: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """All rows at once where they are in memory, else one block after the other."""
+    if any(stays_on_disk(run) for run in runs):
+        return (rows for run in runs for _, rows in blocks(run))
+    return iter([np.concatenate(runs)])
+
+
+def _seen(rows: Float[np.ndarray, "_ channels"]) -> _Seen:
+    known = ~np.isnan(rows)
+    count = np.sum(known, axis=0)
+    mean = np.sum(rows, axis=0, where=known) / np.maximum(count, 1)
+    variance = np.sum(np.square(rows - mean), axis=0, where=known) / np.maximum(count, 1)
+    lowest = np.min(rows, axis=0, where=known, initial=np.inf)
+    highest = np.max(rows, axis=0, where=known, initial=-np.inf)
+    return _Seen(count, mean, variance, lowest, highest)
+
+
+def _together(a: _Seen, b: _Seen) -> _Seen:
+    """The moments of two sets from those of each, without cancellation (Chan et al., 1983)."""
+    count = a.number + b.number
+    share = b.number / np.maximum(count, 1)
+    apart = b.mean - a.mean
+    variance = (1 - share) * a.variance + share * b.variance + share * (1 - share) * apart**2
+    return _Seen(
+        count,
+        a.mean + share * apart,
+        variance,
+        np.minimum(a.lowest, b.lowest),
+        np.maximum(a.highest, b.highest),
+    )

@@ -100,8 +100,21 @@ def resolve(table: Table, request: Request) -> Channels:
     return Channels(inputs, outputs)
 
 
-def split_table(table: Table, request: Request) -> list[Piece]:
-    """Check a table and cut it into its experiments."""
+def spelled_out(table: Table, request: Request) -> Request:
+    """The same request by names of columns, none of them a position or a variable of several."""
+    inputs, outputs = resolve(table, request)
+    time, experiment = (
+        None if name is None else _find(table, name)[0]
+        for name in (request.time, request.experiment)
+    )
+    return Request(outputs, inputs, time, experiment)
+
+
+def split_table(table: Table, request: Request, whole: bool = True) -> list[Piece]:
+    """Check a table and cut it into its experiments.
+
+    One that is not the `whole` table but a block of its rows may hold a single row of one.
+    """
     channels = resolve(table, request)
     u = _matrix(table, channels.inputs)
     y = _matrix(table, channels.outputs)
@@ -109,10 +122,21 @@ def split_table(table: Table, request: Request) -> list[Piece]:
     stamps = None if request.time is None else _stamps(table, _find(table, request.time)[0])
     pieces = []
     for name, index in _groups(table, request.experiment, len(y)):
+        if whole:
+            _check_rows(table, index)
         _check_values(table, channels, u, y, index)
-        step = None if stamps is None else _step(table, request.time, stamps, index)
+        step = None
+        if stamps is not None and len(index) >= MIN_ROWS:
+            step = _step(table, request.time, stamps, index)
         pieces.append(Piece(name, u[index], y[index], step))
     return pieces
+
+
+def named(pieces: Sequence[Piece], file: str, files: int, request: Request) -> list[Piece]:
+    """With the name of their file too, where several files hold several experiments each."""
+    if files == 1 or request.experiment is None:
+        return list(pieces)
+    return [piece._replace(name=f"{file}/{piece.name}") for piece in pieces]
 
 
 def common_step(found: Sequence[tuple[str, Piece]], given: float | None) -> float | None:
@@ -262,13 +286,16 @@ def _plain(value: Any) -> str:
     return str(int(value)) if whole else str(value)
 
 
-def _check_values(
-    table: Table, channels: Channels, u: np.ndarray, y: np.ndarray, index: np.ndarray
-) -> None:
-    """Enough rows; inputs without gaps; nothing infinite."""
+def _check_rows(table: Table, index: np.ndarray) -> None:
     if len(index) < MIN_ROWS:
         given = f"{len(index)} rows of data"
         raise DataError(expected(table.source, given, f"at least {MIN_ROWS}", "Record more."))
+
+
+def _check_values(
+    table: Table, channels: Channels, u: np.ndarray, y: np.ndarray, index: np.ndarray
+) -> None:
+    """Inputs without gaps; nothing infinite."""
     gap = "Fill the gap (inputs are known: you sent them), or start a new experiment there."
     finite = "Correct the value; a missing output is an empty cell or NaN."
     for names, values in ((channels.inputs, u[index]), (channels.outputs, y[index])):

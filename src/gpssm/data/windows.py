@@ -1,9 +1,11 @@
-"""Subsequences for training, all on the device, and batches of them.
+"""Subsequences for training, and batches of them.
 
-The rows of all experiments lie in one array; a window is the row where it starts. A batch is a
-pure function of (key, step), so that a training run can stop and resume exactly.
+The rows of all experiments are counted through; a window is the row where it starts. Which windows
+make a batch is a pure function of (key, step), so that a training run can stop and resume exactly,
+and so that data in memory and data on disk give the same batches.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -14,47 +16,138 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..errors import DataError, expected
 from .dataset import Dataset
+from .disk import Spool, is_on_disk
 from .experiment import Experiment
 from .normalisation import Normalisation
 
+Numbers = Array | np.ndarray  # on a device or not yet
 Step = int | Int[Array, ""]
 
 
+class Rows(NamedTuple):
+    """Normalised inputs, outputs and mask of some windows. A missing output is 0 and False."""
+
+    u: Float[Numbers, "*windows time inputs"]
+    y: Float[Numbers, "*windows time outputs"]
+    mask: Bool[Numbers, "*windows time outputs"]
+
+
+class Starts:
+    """Where windows start, as a formula: with a stride of 1 there are as many as rows."""
+
+    def __init__(self, lengths: Sequence[int], length: int, stride: int) -> None:
+        rows = np.asarray(lengths, np.int64)
+        self._stride, self._last = stride, rows - length
+        self._offsets = np.cumsum(rows) - rows
+        self._ends = np.cumsum(-(-self._last // stride) + 1)  # of each experiment, in windows
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, index: Int[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
+        """The last window of an experiment is flush with its end."""
+        of = np.searchsorted(self._ends, index, side="right")
+        before = np.concatenate([[0], self._ends[:-1]])
+        return self._offsets[of] + np.minimum((index - before[of]) * self._stride, self._last[of])
+
+
 class Windows(NamedTuple):
-    """Normalised rows of all experiments and the rows at which a window starts.
+    """Normalised rows of all experiments in memory, and the rows at which a window starts.
 
     A missing output is 0 in `y` and False in `mask`.
     """
 
-    u: Float[Array, "rows inputs"]
-    y: Float[Array, "rows outputs"]
-    mask: Bool[Array, "rows outputs"]
-    starts: Int[Array, " windows"]
+    u: Float[np.ndarray, "rows inputs"]
+    y: Float[np.ndarray, "rows outputs"]
+    mask: Bool[np.ndarray, "rows outputs"]
+    starts: Int[np.ndarray, " windows"]
+
+    @property
+    def num_rows(self) -> int:
+        """Of all experiments."""
+        return self.y.shape[0]
+
+    def read(self, first: Int[np.ndarray, "*windows"], length: int) -> Rows:
+        """The windows of `length` rows that start at these rows."""
+        rows = first[..., None] + np.arange(length).reshape((1,) * first.ndim + (-1,))
+        return Rows(self.u[rows], self.y[rows], self.mask[rows])
+
+    def starting_at(self, starts: Starts) -> "Windows":
+        """Other windows of the same rows."""
+        return self._replace(starts=_listed(starts))
 
 
-def make_windows(
-    dataset: Dataset, normalisation: Normalisation, length: int, stride: int, dtype: DTypeLike
-) -> Windows:
+class WindowsOnDisk(NamedTuple):
+    """The same for experiments that stay on disk: what is read is normalised on the way."""
+
+    spool: Spool
+    normalisation: Normalisation
+    dtype: DTypeLike
+    starts: Starts
+
+    @property
+    def num_rows(self) -> int:
+        """Of all experiments."""
+        return self.spool.num_rows
+
+    def read(self, first: Int[np.ndarray, "*windows"], length: int) -> Rows:
+        """The windows of `length` rows that start at these rows."""
+        u, y = self.spool.read(first, length)
+        return Rows(*_normalised(u, y, self.normalisation, self.dtype))
+
+    def starting_at(self, starts: Starts) -> "WindowsOnDisk":
+        """Other windows of the same rows."""
+        return self._replace(starts=starts)
+
+
+WindowSource = Windows | WindowsOnDisk
+
+
+def make_starts(dataset: Dataset, length: int, stride: int) -> Starts:
     """Windows of `length` rows, `stride` apart, none across the border of an experiment.
 
     Where the stride does not fit, an experiment gets one more window at its end: its last
     samples are never dropped.
     """
     _check(dataset, length, stride)
-    runs = dataset.experiments
-    lengths = [len(each) for each in runs]
-    offsets = np.cumsum([0, *lengths[:-1]])
-    starts = [o + _starts(n, length, stride) for o, n in zip(offsets, lengths, strict=True)]
-    u = np.concatenate([normalisation.u(each.u) for each in runs])
-    y = np.concatenate([normalisation.y(each.y) for each in runs])
-    mask = ~np.isnan(y)
-    with jax.enable_x64(True):  # the dtype asked for, whatever the global flag says
-        return Windows(
-            u=jnp.asarray(u, dtype),
-            y=jnp.asarray(np.where(mask, y, 0.0), dtype),
-            mask=jnp.asarray(mask),
-            starts=jnp.asarray(np.concatenate(starts), jnp.int32),
-        )
+    return Starts([len(each) for each in dataset], length, stride)
+
+
+def make_windows(
+    dataset: Dataset, normalisation: Normalisation, length: int, stride: int, dtype: DTypeLike
+) -> Windows:
+    """The windows of `make_starts` with all their rows in memory."""
+    starts = make_starts(dataset, length, stride)
+    u, y = (np.concatenate([getattr(each, kind) for each in dataset]) for kind in "uy")
+    return Windows(*_normalised(u, y, normalisation, dtype), _listed(starts))
+
+
+def open_windows(
+    dataset: Dataset, normalisation: Normalisation, length: int, stride: int, dtype: DTypeLike
+) -> WindowSource:
+    """The windows of `make_starts`, with their rows where those of the data set are."""
+    if not is_on_disk(dataset.experiments):
+        return make_windows(dataset, normalisation, length, stride, dtype)
+    starts = make_starts(dataset, length, stride)
+    return WindowsOnDisk(Spool(dataset.experiments), normalisation, dtype, starts)
+
+
+def choose_windows(
+    key: PRNGKeyArray, step: Step, count: int | Int[Array, ""], size: int
+) -> Int[Array, " {size}"]:
+    """Which of `count` windows make the batch of one step.
+
+    The list of W windows is cut into `size` equal strata and one window is drawn from each: a
+    batch spreads over the data, and each window is expected size/W times in each batch. A
+    stratum need not hold a whole number of windows: with W·size cells, of which a window owns
+    `size` and a stratum W, cell i·W + r belongs to window (i·W + r) // size. With fewer windows
+    than `size` some are drawn more than once.
+    """
+    cell = jax.random.randint(jax.random.fold_in(key, step), (size,), 0, count, dtype=jnp.int32)
+    stratum = jnp.arange(size, dtype=jnp.int32)
+    # i·W itself may be too large for its 32 bits: with W = q·size + m it is i·q·size + i·m.
+    whole, rest = count // size, count % size
+    return stratum * whole + (stratum * rest + cell) // size
 
 
 def batch(
@@ -64,27 +157,24 @@ def batch(
     Float[Array, "{size} {length} outputs"],
     Bool[Array, "{size} {length} outputs"],
 ]:
-    """Inputs, outputs and mask of the batch of one step.
-
-    The list of W windows is cut into `size` equal strata and one window is drawn from each: a
-    batch spreads over the data, and each window is expected size/W times in each batch. A
-    stratum need not hold a whole number of windows: with W·size cells, of which a window owns
-    `size` and a stratum W, cell i·W + r belongs to window (i·W + r) // size. With fewer windows
-    than `size` some are drawn more than once.
-    """
-    count = windows.starts.shape[0]
-    draw = jax.random.fold_in(key, step)
-    cell = jax.random.randint(draw, (size,), 0, count, dtype=jnp.int32)
-    chosen = (jnp.arange(size, dtype=jnp.int32) * count + cell) // size
-    rows = windows.starts[chosen][:, None] + jnp.arange(length, dtype=jnp.int32)[None, :]
-    return windows.u[rows], windows.y[rows], windows.mask[rows]
+    """Inputs, outputs and mask of the batch of one step, of rows that are on the device."""
+    chosen = choose_windows(key, step, windows.starts.shape[0], size)
+    first = jnp.asarray(windows.starts)[chosen]
+    rows = first[:, None] + jnp.arange(length, dtype=jnp.int32)[None, :]
+    u, y, mask = (jnp.asarray(each)[rows] for each in windows[:3])
+    return u, y, mask
 
 
-def _starts(rows: int, length: int, stride: int) -> Int[np.ndarray, " windows"]:
-    """Where the windows of one experiment start, the last one flush with its end."""
-    last = rows - length
-    regular = np.arange(0, last + 1, stride)
-    return regular if regular[-1] == last else np.append(regular, last)
+def _normalised(
+    u: np.ndarray, y: np.ndarray, normalisation: Normalisation, dtype: DTypeLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    u, y = np.asarray(normalisation.u(u)), np.asarray(normalisation.y(y))
+    mask = ~np.isnan(y)
+    return u.astype(dtype), np.where(mask, y, 0.0).astype(dtype), mask
+
+
+def _listed(starts: Starts) -> Int[np.ndarray, " windows"]:
+    return starts[np.arange(len(starts))].astype(np.int32)
 
 
 def _check(dataset: Dataset, length: int, stride: int) -> None:

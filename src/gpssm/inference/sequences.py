@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
+
+Numbers = Array | np.ndarray  # on a device or not yet
 
 
 class Sequences(NamedTuple):
@@ -30,9 +33,9 @@ class Sequences(NamedTuple):
 
 
 def from_batch_first(
-    u: Float[Array, "batch time controls"],
-    y: Float[Array, "batch time outputs"],
-    mask: Bool[Array, "batch time outputs"],
+    u: Float[Numbers, "batch time controls"],
+    y: Float[Numbers, "batch time outputs"],
+    mask: Bool[Numbers, "batch time outputs"],
 ) -> Sequences:
     """Sequences from arrays [batch, time, channel]. Missing outputs are filled in, see below."""
     u, y, mask = (jnp.transpose(a, (1, 2, 0)) for a in (u, y, mask))

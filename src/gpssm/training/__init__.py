@@ -6,6 +6,7 @@ from .groups import GROUPS
 from .history import History
 from .loop import Failure, TrainingResult, train
 from .phases import Phase, make_phases
+from .processes import is_first, on_first
 from .progress import Progress, bar, log_lines, silent
 from .recovery import ROLLBACKS
 from .settings import Stage, Training
@@ -32,9 +33,11 @@ __all__ = [
     "calibrate",
     "cut_stretches",
     "data_hash",
+    "is_first",
     "log_lines",
     "long_stretches",
     "make_phases",
+    "on_first",
     "silent",
     "train",
 ]

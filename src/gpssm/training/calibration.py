@@ -15,13 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpssm.data import Dataset, Normalisation, make_windows
+from gpssm.data import Dataset, Normalisation, open_windows
 from gpssm.gp.positive import positive
 from gpssm.inference import System
 from gpssm.model import gaussian_log_density
 
 from .settings import Training
-from .validation import Stretches, forecast, gather_stretches
+from .validation import Stretches, forecast, make_stretches
 
 LEVELS = np.array([0.0, *10.0 ** np.arange(-7.0, -0.4, 0.5)])  # added to Σx, normalised
 FACTORS = 2.0 ** np.arange(0, 6)  # on Σy
@@ -45,9 +45,9 @@ def long_stretches(
     length = min(int(_SHARE * min(len(each) for each in data.experiments)), _LONGEST)
     if length <= 2 * training.validation_warmup:
         return None
-    rows = make_windows(data, normalisation, length, 1, training.dtype)
-    chosen = np.linspace(0, len(rows.starts) - 1, _STRETCHES).round().astype(int)
-    stretches = gather_stretches(rows, np.asarray(rows.starts)[chosen], length, training)
+    windows = open_windows(data, normalisation, length, 1, training.dtype)
+    chosen = np.linspace(0, len(windows.starts) - 1, _STRETCHES).round().astype(int)
+    stretches = make_stretches(windows.read(windows.starts[chosen], length), training)
     return stretches if stretches.scored.any() else None
 
 

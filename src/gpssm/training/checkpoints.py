@@ -6,25 +6,29 @@ goes on without it.
 """
 
 import hashlib
+import io
 import json
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import orbax.checkpoint as ocp
+from orbax.checkpoint.options import MultiprocessingOptions
 
-from gpssm.data import Windows
+from gpssm.data import WindowsOnDisk, WindowSource
 from gpssm.errors import ConfigError, GpssmWarning
 
+from .processes import are_several, from_first, is_first, on_first
 from .track import Saved, histories
 from .validation import Stretches
 
 _KEEP = 3
+_SAMPLED = 1000  # rows of data on disk that are part of their fingerprint
 _IDENTITY = "run.json"
 
 
@@ -37,12 +41,13 @@ class Checkpoints:
         self.run_dir, self._seeds = Path(run_dir).absolute(), seeds
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._last_time, self._last_step = time.monotonic(), 0
-        self.run_dir.mkdir(parents=True, exist_ok=True)
-        options = ocp.CheckpointManagerOptions(max_to_keep=_KEEP, enable_async_checkpointing=False)
-        self._manager = ocp.CheckpointManager(self.run_dir / "checkpoints", options=options)
+        self._manager = _manager(self.run_dir) if is_first() else None
 
     def claim(self, identity: dict[str, Any]) -> None:
         """Make the directory that of this run; refuse it if it belongs to another one."""
+        on_first(lambda: self._claim(identity))
+
+    def _claim(self, identity: dict[str, Any]) -> None:
         path = self.run_dir / _IDENTITY
         if path.exists():
             differences = list(_differences(json.loads(path.read_text()), identity))
@@ -64,7 +69,7 @@ class Checkpoints:
     def save(self, step: int, saved: Saved) -> None:
         """Write a checkpoint; if that fails the older ones stay, and training goes on."""
         self._last_time, self._last_step = time.monotonic(), step
-        if step in self._manager.all_steps():
+        if self._manager is None or step in self._manager.all_steps():
             return
         try:
             self._manager.save(step, args=ocp.args.StandardSave(_as_dict(saved)))
@@ -80,9 +85,18 @@ class Checkpoints:
 
     def newest(self, like: Saved) -> Saved | None:
         """The newest checkpoint that can be read, in the shape of `like` but for its steps."""
-        for step in sorted(self._manager.all_steps(), reverse=True):
+        found = None if self._manager is None else self._newest(self._manager, like)
+        content = from_first(b"" if found is None else _to_bytes(_as_dict(found)))
+        if not content:
+            return None
+        found = found or _from_dict(_from_bytes(content), like)
+        self._last_step = int(found.state.step[0])
+        return found
+
+    def _newest(self, manager: ocp.CheckpointManager, like: Saved) -> Saved | None:
+        for step in sorted(manager.all_steps(), reverse=True):
             try:
-                content = self._manager.restore(step, args=ocp.args.StandardRestore())
+                content = manager.restore(step, args=ocp.args.StandardRestore())
                 found = _from_dict(content, like)
             except Exception as error:  # damaged in whatever way: an older one may be whole
                 message = (
@@ -90,18 +104,46 @@ class Checkpoints:
                     f"({str(error)[:200]}). Trying an older one."
                 )
                 warnings.warn(message, GpssmWarning, stacklevel=2)
-                self._manager.delete(step)
+                manager.delete(step)
             else:
-                self._last_step = step
                 return found
         return None
 
 
-def data_hash(data: Windows | Stretches) -> str:
-    """A fingerprint of the data as training sees them."""
+def _manager(run_dir: Path) -> ocp.CheckpointManager:
+    """Of one process: Orbax would otherwise wait for the others at every step of its work."""
+    alone = MultiprocessingOptions(
+        primary_host=0, active_processes={0}, barrier_sync_key_prefix="gpssm"
+    )
+    folder = run_dir / "checkpoints"
+    folder.mkdir(parents=True, exist_ok=True)
+    options = ocp.CheckpointManagerOptions(
+        max_to_keep=_KEEP,
+        enable_async_checkpointing=False,
+        create=False,
+        **({"multiprocessing_options": alone} if are_several() else {}),
+    )
+    return ocp.CheckpointManager(folder, options=options)
+
+
+def data_hash(data: WindowSource | Stretches) -> str:
+    """A fingerprint of the data as training sees them.
+
+    Of data on disk only some rows are read; but their normalisation, which is a part of it, has
+    seen all of them.
+    """
+    if isinstance(data, WindowsOnDisk):
+        sample = np.linspace(0, data.num_rows - 1, _SAMPLED).round().astype(int)
+        moments = json.dumps(data.normalisation.to_json())
+        about = f"{data.num_rows} rows, {len(data.starts)} windows, {moments}"
+        return _digest([about.encode(), *data.read(sample, 1)])
+    return _digest(jax.tree.leaves(data))
+
+
+def _digest(parts: Iterable[Any]) -> str:
     digest = hashlib.sha256()
-    for leaf in jax.tree.leaves(data):
-        digest.update(np.ascontiguousarray(leaf).tobytes())
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
 
 
@@ -127,6 +169,25 @@ def _as_dict(saved: Saved) -> dict[str, dict[str, np.ndarray]]:
         }
         for name, part in zip(Saved._fields, saved, strict=True)
     }
+
+
+def _to_bytes(content: dict[str, dict[str, np.ndarray]]) -> bytes:
+    """For the way to another process."""
+    arrays: dict[str, Any] = {
+        f"{part}/{name}": leaf for part, leaves in content.items() for name, leaf in leaves.items()
+    }
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def _from_bytes(content: bytes) -> dict[str, dict[str, np.ndarray]]:
+    found: dict[str, dict[str, np.ndarray]] = {part: {} for part in Saved._fields}
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        for key in arrays.files:
+            part, name = key.split("/")
+            found[part][name] = arrays[key]
+    return found
 
 
 def _from_dict(content: dict[str, dict[str, Any]], like: Saved) -> Saved:

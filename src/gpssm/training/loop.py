@@ -12,23 +12,23 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int, Key
 
-from gpssm.data import Windows
+from gpssm.data import Rows
 from gpssm.inference import Model, System, Weights
 
+from .batches import CHUNK, Chunk, Reader
 from .checkpoints import Checkpoints
-from .devices import make_mesh
+from .devices import brought_home, everywhere, kept_everywhere, make_mesh
 from .flat import flatten_systems, restore_systems
 from .groups import groups_not_finite
 from .history import History
 from .phases import Phase, phase_at
+from .processes import are_several, largest, lost_processes_explained, wait_for_all
 from .progress import ProgressFactory, silent
 from .settings import Training
 from .signals import StopRequest, stop, watch_signals
 from .step import Dials, StepInfo, TrainingState, batch_gradient, train_step, undialled
 from .track import Track, histories
 from .validation import Stretches
-
-CHUNK = 25  # gradient steps per dispatch: enough to hide its cost, few enough for a lively bar
 
 Tree = TypeVar("Tree")
 Devices = Sequence[jax.Device] | None
@@ -71,13 +71,19 @@ def train(
     track = Track.begin(systems, training)
     saved = checkpoints.newest(track.saved()) if checkpoints else None
     track = Track.resume(saved) if saved else track
-    with progress(systems[0].config.name, training.steps) as shown, _watch(checkpoints) as request:
+    config = systems[0].config
+    with (
+        progress(config.name, training.steps) as shown,
+        _watch(checkpoints) as request,
+        Reader(runs.keys, partial(_chunk, config, phases, devices)) as reader,
+        lost_processes_explained(),
+    ):
         while not track.ended(training):
-            _advance(track, phases, runs, devices, stretches)
+            _advance(track, phases, runs, devices, stretches, reader)
             shown.update(track.step, track.shown)
             if checkpoints:
                 _keep(checkpoints, track, request, track.ended(training))
-    return _results(track, phases, runs, devices)
+        return _results(track, phases, runs, devices, reader)
 
 
 class Runs(NamedTuple):
@@ -97,6 +103,7 @@ def _advance(
     runs: Runs,
     devices: Devices,
     stretches: Stretches | None,
+    reader: Reader,
 ) -> None:
     """A chunk of steps, which ends where a phase does or a validation is due."""
     done, every = track.step, phases[-1].training.validate_steps
@@ -105,7 +112,14 @@ def _advance(
     if stretches is not None:
         count = min(count, every - done % every)
     arguments = _arguments(track.state.system.config, phase, devices)
-    state, info = run_chunk(track.state, phase.windows, runs, jnp.asarray(count), *arguments)
+    batches = reader.take(done)
+    if done + count < phases[-1].until:
+        reader.expect(done + count)
+    state = everywhere(track.state, arguments[-1])
+    if are_several():  # no step yet: it compiles, for which one process may take longer
+        run_chunk(state, batches, runs, jnp.asarray(0), *arguments)
+        wait_for_all()
+    state, info = run_chunk(state, batches, runs, jnp.asarray(count), *arguments)
     track.advance(state, jax.tree.map(lambda leaf: np.asarray(leaf)[:count], info))
     last = track.step == phases[-1].until
     if stretches is not None and (last or track.step % every == 0):
@@ -115,8 +129,15 @@ def _advance(
 def _arguments(config: Model, phase: Phase, devices: Devices) -> tuple[Training, Weights, Mesh]:
     """What a chunk of this phase is compiled for."""
     training = undialled(phase.training)
-    weights = training.weights(config, phase.windows.y.shape[0])
+    weights = training.weights(config, phase.windows.num_rows)
     return training, weights, make_mesh(training.batch_size, config.particles, devices)
+
+
+def _chunk(config: Model, phases: Sequence[Phase], devices: Devices, step: int) -> Chunk:
+    """What to read for the steps from this one on."""
+    phase = phase_at(phases, step)
+    training, _, mesh = _arguments(config, phase, devices)
+    return Chunk(phase.windows, training.batch_size, training.sequence_length, mesh)
 
 
 def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopRequest]:
@@ -125,17 +146,21 @@ def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopReques
 
 
 def _keep(checkpoints: Checkpoints, track: Track, request: StopRequest, finished: bool) -> None:
-    """A checkpoint where one is due, at the end, and before a signal ends the training."""
-    if finished or request.number is not None or checkpoints.due(track.step):
+    """A checkpoint where one is due, at the end, and before a signal ends the training.
+
+    A signal to one of several processes ends them all, at the same step.
+    """
+    signal = largest(request.number or 0)
+    if finished or signal or checkpoints.due(track.step):
         checkpoints.save(track.step, track.saved())
-    if request.number is not None and not finished:
-        stop(request.number, track.step, checkpoints.run_dir)
+    if signal and not finished:
+        stop(signal, track.step, checkpoints.run_dir)
 
 
 @eqx.filter_jit
 def run_chunk(
     state: TrainingState,
-    windows: Windows,
+    batches: Rows,
     runs: Runs,
     count: Int[Array, ""],
     training: Training,
@@ -143,42 +168,51 @@ def run_chunk(
     mesh: Mesh,
 ) -> tuple[TrainingState, StepInfo]:
     """`count` steps, at most CHUNK of them. The count is data: a shorter chunk is not compiled."""
-    one = partial(train_step, windows=windows, training=training, weights=weights, mesh=mesh)
-    step = lambda state: _each_run(one, state, runs)  # noqa: E731
+    one = partial(train_step, training=training, weights=weights, mesh=mesh)
+    step = lambda state, i: _each_run(one, state, _step_of(batches, i), runs)  # noqa: E731
     state = jax.vmap(flatten_systems)(state)
-    shapes = jax.eval_shape(step, state)[1]
+    shapes = jax.eval_shape(step, state, 0)[1]
     blank = jax.tree.map(lambda leaf: jnp.zeros((CHUNK, *leaf.shape), leaf.dtype), shapes)
 
     def body(i: Array, carry: tuple[TrainingState, StepInfo]) -> tuple[TrainingState, StepInfo]:
         state, infos = carry
-        state, info = step(state)
+        state, info = step(state, i)
         return state, jax.tree.map(lambda all, one: all.at[i].set(one), infos, info)
 
     state, infos = jax.lax.fori_loop(0, count, body, (state, blank))
-    return jax.vmap(restore_systems)(state), infos
+    return kept_everywhere((jax.vmap(restore_systems)(state), infos), mesh)
 
 
 def _each_run(
-    step: Callable[..., tuple[TrainingState, StepInfo]], state: TrainingState, runs: Runs
+    step: Callable[..., tuple[TrainingState, StepInfo]],
+    state: TrainingState,
+    batches: Rows,
+    runs: Runs,
 ) -> tuple[TrainingState, StepInfo]:
     """All runs side by side. A single one goes alone: an axis of one costs a fifth in speed."""
-    one = lambda state, run: step(state, key=run.keys, dials=run.dials)  # noqa: E731
+    one = lambda state, batch, run: step(state, batch, run.keys, run.dials)  # noqa: E731
     if runs.keys.shape[0] > 1:
-        return jax.vmap(one)(state, runs)
-    alone = one(_seed(state, 0), _seed(runs, 0))
+        return jax.vmap(one)(state, batches, runs)
+    alone = one(*(_seed(each, 0) for each in (state, batches, runs)))
     return jax.tree.map(lambda leaf: leaf[None], alone)
 
 
+def _step_of(batches: Rows, i: Array | int) -> Rows:
+    """The batches [runs, batch, time, channels] of one of the steps of a chunk."""
+    return jax.tree.map(lambda leaf: leaf[:, i], batches)
+
+
 def _results(
-    track: Track, phases: Sequence[Phase], runs: Runs, devices: Devices
+    track: Track, phases: Sequence[Phase], runs: Runs, devices: Devices, reader: Reader
 ) -> list[TrainingResult]:
-    chosen, told = track.chosen(), histories(track.saved())
+    chosen, told = brought_home(track.chosen()), histories(track.saved())
+    last = brought_home(track.state.system)
     failures = [
-        _failure(track, i, phases, runs, devices) if failed else None
+        _failure(track, i, phases, runs, devices, reader) if failed else None
         for i, failed in enumerate(track.failed)
     ]
     return [
-        TrainingResult(_seed(chosen, i), _seed(track.state.system, i), history, failure)
+        TrainingResult(_seed(chosen, i), _seed(last, i), history, failure)
         for i, (history, failure) in enumerate(zip(told, failures, strict=True))
     ]
 
@@ -188,7 +222,12 @@ def _seed(stacked: Tree, seed: int) -> Tree:
 
 
 def _failure(
-    track: Track, seed: int, phases: Sequence[Phase], runs: Runs, devices: Devices
+    track: Track,
+    seed: int,
+    phases: Sequence[Phase],
+    runs: Runs,
+    devices: Devices,
+    reader: Reader,
 ) -> Failure:
     """Looks once more at the gradient of the step at which this seed gave up."""
     step = track.state.recovery.failed_at[seed]
@@ -196,6 +235,7 @@ def _failure(
     system = _seed(track.state.system, seed)
     key, dials = _seed(runs, seed)
     training, weights, mesh = _arguments(system.config, phase, devices)
+    batch = _seed(_step_of(reader.take(int(step)), 0), seed)
     again = eqx.filter_jit(batch_gradient)
-    _, gradient = again(system, step, phase.windows, key, training, dials.turn(weights), mesh)
+    _, gradient = again(system, step, batch, key, training, dials.turn(weights), mesh)
     return Failure(int(step), groups_not_finite(gradient))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpssm.data import Dataset, Normalisation, Windows, make_windows
+from gpssm.data import Dataset, Normalisation, WindowSource, make_starts, open_windows
 
 from .settings import Training
 
@@ -13,23 +13,20 @@ class Phase(NamedTuple):
 
     until: int
     training: Training
-    windows: Windows
+    windows: WindowSource
 
 
 def make_phases(
     data: Dataset, normalisation: Normalisation, training: Training
 ) -> tuple[Phase, ...]:
     """The stages and what follows them. All share the rows of the data; windows start elsewhere."""
-
-    def windows(length: int, stride: int) -> Windows:
-        return make_windows(data, normalisation, length, stride, training.dtype)
-
-    rows = windows(training.sequence_length, training.stride)
+    length, stride = training.sequence_length, training.stride
+    rows = open_windows(data, normalisation, length, stride, training.dtype)
     found = []
     for until, settings in training.phases():
         length = settings.sequence_length
-        starts = windows(length, min(training.stride, length)).starts
-        found.append(Phase(until, settings, rows._replace(starts=starts)))
+        starts = make_starts(data, length, min(stride, length))
+        found.append(Phase(until, settings, rows.starting_at(starts)))
     return tuple(found)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from .processes import is_first
+
 
 class TrainingStopped(SystemExit):
     """Training was asked to stop and has saved. Exit code 130 (SIGINT) or 143 (SIGTERM)."""
@@ -17,11 +19,12 @@ class TrainingStopped(SystemExit):
 def stop(number: int, step: int, run_dir: Path) -> NoReturn:
     """Say how to go on, and leave."""
     name = signal.Signals(number).name
-    print(
-        f"Stopped at step {step} by {name}; saved in {run_dir}. "
-        "Call fit again with the same run_dir to go on.",
-        file=sys.stderr,
-    )
+    if is_first():
+        print(
+            f"Stopped at step {step} by {name}; saved in {run_dir}. "
+            "Call fit again with the same run_dir to go on.",
+            file=sys.stderr,
+        )
     raise TrainingStopped(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""One gradient step: (state, windows, key) → (state, info), a pure function."""
+"""One gradient step: (state, batch, key) → (state, info), a pure function."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import optax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from gpssm.data import Windows, batch
+from gpssm.data import Rows
 from gpssm.gp import Keys, make_keys
 from gpssm.inference import Elbo, Sequences, System, Weights, elbo
 from gpssm.inference.sequences import from_batch_first
@@ -100,7 +100,7 @@ def start(system: System, training: Training) -> TrainingState:
 
 def train_step(
     state: TrainingState,
-    windows: Windows,
+    batch: Rows,
     key: PRNGKeyArray,
     dials: Dials,
     training: Training,
@@ -109,12 +109,12 @@ def train_step(
 ) -> tuple[TrainingState, StepInfo]:
     """One step of Adam on the negative ELBO per time step of one batch, the systems flat.
 
-    The batch and the noise are functions of (key, step). A step whose loss or gradient is not
+    The noise is a function of (key, step), as the batch was. A step whose loss or gradient is not
     finite changes nothing but the counters; many in a row lead back to an earlier state.
     """
     parameters: Any = state.system  # a Flat: see `run_chunk`
     terms, slopes = batch_gradient(
-        parameters.system(), state.step, windows, key, training, dials.turn(weights), mesh
+        parameters.system(), state.step, batch, key, training, dials.turn(weights), mesh
     )
     gradient = parameters.like(slopes)
     norm = optax.tree.norm(gradient)
@@ -138,16 +138,15 @@ def train_step(
 def batch_gradient(
     system: System,
     step: Int[Array, ""],
-    windows: Windows,
+    batch: Rows,
     key: PRNGKeyArray,
     training: Training,
     weights: Weights,
     mesh: Mesh,
 ) -> tuple[Elbo, System]:
     """The terms of the ELBO of one batch, and the gradient of its negative per time step."""
-    key_batch, key_noise = jax.random.split(key)
+    key_noise = jax.random.split(key)[1]  # the first one draws the batches: see `batch_key`
     length = training.sequence_length
-    u, y, mask = batch(windows, length, key_batch, step, training.batch_size)
     keys = make_keys(jax.random.fold_in(key_noise, step), training.batch_size)
 
     def loss(
@@ -162,7 +161,7 @@ def batch_gradient(
         gradient, terms = jax.grad(loss, has_aux=True)(system, keys, sequences, weights)
         return terms, gradient
 
-    sequences, share = from_batch_first(u, y, mask), kl_share(step, training)
+    sequences, share = from_batch_first(*batch), kl_share(step, training)
     entropy = weights.entropy  # not traced: without it there is nothing to compute
     now = _warmed(weights, share)
     terms, gradient = over_devices(gradient_of, mesh)(system, keys, sequences, now)

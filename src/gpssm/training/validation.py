@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from gpssm.data import Dataset, Normalisation, Windows, make_windows
+from gpssm.data import Dataset, Normalisation, Rows, open_windows
 from gpssm.errors import DataError, expected
 from gpssm.inference import Sequences, System
 from gpssm.inference.rollout import predict
@@ -59,9 +59,9 @@ def cut_stretches(data: Dataset, normalisation: Normalisation, training: Trainin
         remedy = "These are its `validation_warmup`: shorten it, or give longer experiments."
         raise DataError(expected("validation", given, wanted, remedy))
     length = _length(len(shortest), warmup)
-    rows = make_windows(data, normalisation, length, 1, training.dtype)
+    windows = open_windows(data, normalisation, length, 1, training.dtype)
     starts = _starts([len(each) for each in data.experiments], length)
-    stretches = gather_stretches(rows, starts, length, training)
+    stretches = make_stretches(windows.read(starts, length), training)
     if not stretches.scored.any():
         remedy = "Give other validation data."
         raise DataError(expected("validation", "no measurement after the warm-up", "some", remedy))
@@ -83,14 +83,11 @@ def _starts(lengths: list[int], length: int) -> Int[np.ndarray, " stretches"]:
     return np.concatenate(starts)
 
 
-def gather_stretches(
-    rows: Windows, starts: Int[np.ndarray, " stretches"], length: int, training: Training
-) -> Stretches:
-    """The stretches that begin at some rows; all but their warm-up is scored."""
-    index = starts[:, None] + np.arange(length)[None, :]
-    warmup, parts = training.validation_warmup, (rows.u[index], rows.y[index], rows.mask[index])
-    first = from_batch_first(*(part[:, :warmup] for part in parts))
-    u, y, mask = (jnp.transpose(part, (1, 2, 0)) for part in parts)
+def make_stretches(rows: Rows, training: Training) -> Stretches:
+    """Stretches [batch, time, channels] of which all but the warm-up is scored."""
+    warmup, length = training.validation_warmup, rows.y.shape[1]
+    first = from_batch_first(*(part[:, :warmup] for part in rows))
+    u, y, mask = (jnp.transpose(part, (1, 2, 0)) for part in rows)
     return Stretches(first, u, y, mask & (jnp.arange(length) >= warmup)[:, None, None])
 
 
