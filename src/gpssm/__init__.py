@@ -36,9 +36,11 @@ if typing.TYPE_CHECKING:
     from .prediction import Forecast, Outlook, Stability, stability
     from .run import Run, load
     from .startup import prepare
+    from .study import Cluster, Study, Sweep, sweep
     from .training import Stage, Training
 
 __all__ = [
+    "Cluster",
     "ConfigError",
     "DataError",
     "DataWarning",
@@ -55,6 +57,8 @@ __all__ = [
     "Run",
     "Stability",
     "Stage",
+    "Study",
+    "Sweep",
     "Training",
     "TrainingError",
     "cbf_ssm",
@@ -73,6 +77,7 @@ __all__ = [
     "simulate",
     "simulators",
     "stability",
+    "sweep",
     "vcdt",
 ]
 
@@ -89,10 +94,21 @@ _NAMES = {
     "prediction": "Forecast Outlook Stability stability",
     "run": "Run load",
     "startup": "prepare",
+    "study": "Cluster Study Sweep sweep",
     "training": "Stage Training",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_PACKAGES = ("data", "gp", "inference", "mechanics", "model", "prediction", "report", "training")
+_PACKAGES = (
+    "data",
+    "gp",
+    "inference",
+    "mechanics",
+    "model",
+    "prediction",
+    "report",
+    "study",
+    "training",
+)
 
 
 def __getattr__(name: str) -> typing.Any:
