@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import gpssm
 from gpssm.cli import app
 from gpssm.cli.configuration import RunConfig, read_config
+from gpssm.cli.sweeping import read_study
 from gpssm.data.benchmarks import BENCHMARKS
 from gpssm.data.sources import on_disk
 
@@ -55,6 +56,7 @@ def brief(fit):
 def brief_fits(monkeypatch):
     for name in ("fit", "fit_candidates"):
         monkeypatch.setattr(gpssm, name, brief(getattr(gpssm, name)))
+    monkeypatch.setattr("gpssm.study.trials.fit_candidates", gpssm.fit_candidates)
     # `prepare` sets up the whole process, and this one runs other tests too.
     monkeypatch.setattr(gpssm, "prepare", lambda cores=1: None)
 
@@ -75,6 +77,11 @@ def furnace(monkeypatch):
     if not all(on_disk(file) for file in entry.files):
         drawn = dataclasses.replace(entry, files=(), build=like_the_furnace)
         monkeypatch.setitem(BENCHMARKS, "furnace", drawn)
+
+
+def read_any_config(path):
+    """The file of a study, or that of a fit."""
+    return read_study(path) if "study" in path.name else RunConfig(**read_config(path))
 
 
 def typed(body):
@@ -103,7 +110,7 @@ def test_code_blocks_run_and_print_what_the_page_says(
             printed = typed(body)
         elif kind.startswith("toml "):
             Path(kind.split()[1]).write_text(body, encoding="utf-8")
-            RunConfig(**read_config(Path(kind.split()[1])))
+            read_any_config(Path(kind.split()[1]))
         elif kind == "text output":
             assert printed is not None, f"{path.name}:{line}: no python block before it"
             assert body.rstrip() == printed.rstrip(), f"{path.name}:{line}"
