@@ -72,7 +72,7 @@ def test_what_always_kills_its_worker_is_named_and_the_rest_goes_on(ray):
         failed = run_jobs(jobs, runner=runner, quiet=True)
     assert kept == [7]
     assert len(failed) == 1
-    assert failed[0].startswith("bad: its worker died 1 times")
+    assert failed[0].startswith("bad: its worker died, after 0 retries")
 
 
 def refuse(progress):

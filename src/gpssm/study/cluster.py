@@ -55,9 +55,9 @@ def _on_ray(
     ray: Any, cluster: Cluster, jobs: Sequence[Job], display: Display
 ) -> Iterator[tuple[Job, Outcome]]:
     """Each as soon as it is done. Ray itself starts a job again whose worker died."""
-    del display  # a worker does not tell of its steps
     if not jobs:
         return
+    display.begin(f"{len(jobs)} jobs on Ray", 0.0, 1)
     _start(ray)
     task = ray.remote(_in_worker).options(
         num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_retries=cluster.retries
@@ -88,14 +88,14 @@ def _room(ray: Any, cluster: Cluster) -> int:
 
 
 def _outcome(ray: Any, ready: Any, cluster: Cluster) -> Outcome:
-    """What the worker found. Its errors are those of a program; its death is an outcome."""
+    """What the worker found. Its death is an outcome; an error that nobody expected is raised."""
     try:
         return ray.get(ready)
     except ray.exceptions.RayTaskError:
         raise
     except ray.exceptions.RayError as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        return Outcome(None, f"its worker died {cluster.retries + 1} times ({lines[0]})", 0.0)
+        return Outcome(None, f"its worker died, after {cluster.retries} retries ({lines[0]})", 0.0)
 
 
 def _in_worker(run: Callable[[ProgressFactory], Any]) -> Outcome:

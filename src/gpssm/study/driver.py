@@ -21,7 +21,7 @@ from .result import TABLE, Sweep
 from .scores import configuration_losses, overall
 from .settings import Study
 from .space import Configuration, check_values, draw, grid
-from .table import Trials
+from .table import Trials, chosen_in
 from .trials import Batch, batch_cost, fit_batch, make_batches
 
 IDENTITY = "study.json"
@@ -129,10 +129,11 @@ def _proposed(
     study: Study, datasets: Sequence[str], trials: Trials, first: int
 ) -> list[Configuration]:
     """Those of a round that the table knows, and Optuna's proposals for the others."""
-    search, known = study.search, trials.chosen()
+    search, table = study.search, trials.read()
+    known = chosen_in(table)
     numbers = range(first, min(first + search.at_once, search.configurations))
     if not known.keys() >= set(numbers):
-        loss = overall(configuration_losses(study, datasets, trials.read())).dropna()
+        loss = overall(configuration_losses(study, datasets, table)).dropna()
         earlier = loss[loss.index < first]
         told = [Told(known[i], v) for i, v in zip(earlier.index, earlier, strict=True)]
         known = {**dict(enumerate(propose(search, told, first), first)), **known}

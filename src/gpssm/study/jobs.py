@@ -69,7 +69,6 @@ def in_this_process(jobs: Sequence[Job], display: Display) -> Iterator[tuple[Job
     for number, job in enumerate(jobs, 1):
         display.begin(f"{number}/{len(jobs)} {job.label}", job.cost, job.trainings)
         yield job, attempt(job.run, display.training)
-        jax.clear_caches()  # many programs would use up the mappings of one process
 
 
 def attempt(run: Callable[[ProgressFactory], Any], progress: ProgressFactory) -> Outcome:
@@ -79,4 +78,6 @@ def attempt(run: Callable[[ProgressFactory], Any], progress: ProgressFactory) ->
         found, error = run(progress), None
     except GpssmError as failure:
         found, error = None, str(failure)
+    finally:
+        jax.clear_caches()  # many programs would use up the mappings of one process
     return Outcome(found, error, time.monotonic() - begin)

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gpssm.errors import TrainingError
+from gpssm.errors import ConfigError, TrainingError, expected
 
 from .scores import configuration_losses, overall, scores_of
 from .settings import Study
 from .space import Resolved, resolve
-from .table import Trials
+from .table import chosen_in
 
 TABLE = "trials.parquet"
 SCORE = "score"
@@ -49,6 +49,9 @@ class Sweep:
 
     def best(self, dataset: str | None = None) -> Resolved:
         """The settings with the best score, over all data sets or on one of them."""
+        if dataset is not None and dataset not in self.datasets:
+            wanted = f"one of {', '.join(self.datasets)}"
+            raise ConfigError(expected("dataset", repr(dataset), wanted))
         column = SCORE if dataset is None else f"{SCORE} {dataset}"
         ranked = self.ranking.dropna(subset=[column])
         if ranked.empty:
@@ -56,7 +59,7 @@ class Sweep:
             why = errors.iloc[0] if len(errors) else "no trial has finished"
             raise TrainingError(f"study: no configuration has a score. The first error: {why}")
         number = ranked.sort_values(column, ascending=self._ascending).index[0]
-        return resolve(self.study, Trials(self.path, self.study).chosen()[int(number)])
+        return resolve(self.study, chosen_in(self.table)[int(number)])
 
     @property
     def _ascending(self) -> bool:

@@ -107,7 +107,9 @@ class Study(Settings):
     validation: float = Field(
         0.2, gt=0, lt=1, description="last part of the training data, on which it is scored"
     )
-    side_by_side: int = Field(8, ge=1, description="fits in one program, at most")
+    side_by_side: int = Field(
+        8, ge=1, description="fits in one program, at most; seeds stay together"
+    )
     model: dict[str, Any] = Field({}, description="fixed settings of gpssm.Model")
     training: dict[str, Any] = Field({}, description="fixed settings of gpssm.Training")
     search: Search = Field(description="what is searched")

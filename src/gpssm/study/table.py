@@ -45,7 +45,10 @@ class Trials:
         path = self.folder / f"{first['dataset']}-{first['configuration']:06d}.parquet"
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            pq.write_table(pa.Table.from_pylist(self._plain(rows), self._schema), temporary)
+            with temporary.open("wb") as file:
+                pq.write_table(pa.Table.from_pylist(self._plain(rows), self._schema), file)
+                file.flush()
+                os.fsync(file.fileno())  # the content before the name, even if the power goes
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -63,18 +66,19 @@ class Trials:
         table = self.read()
         return set(zip(table["configuration"], table["dataset"], strict=True))
 
-    def chosen(self) -> dict[int, Chosen]:
-        """The configurations that have any row, by their numbers."""
-        table = self.read().drop_duplicates("configuration")
-        return {
-            int(number): json.loads(text)
-            for number, text in zip(table["configuration"], table["settings"], strict=True)
-        }
-
     def _plain(self, rows: Sequence[Row]) -> list[Row]:
         """Values that are no numbers or texts, among choices of all kinds, as JSON."""
         texts = [field.name for field in self._schema if field.type == pa.string()]
         return [{**row, **{name: _text(row.get(name)) for name in texts}} for row in rows]
+
+
+def chosen_in(table: pd.DataFrame) -> dict[int, Chosen]:
+    """What was chosen in the configurations that have any row, by their numbers."""
+    first = table.drop_duplicates("configuration")
+    return {
+        int(number): json.loads(text)
+        for number, text in zip(first["configuration"], first["settings"], strict=True)
+    }
 
 
 def _text(value: Any) -> str | None:

@@ -132,6 +132,8 @@ def test_the_best_is_that_of_all_data_sets_and_not_of_the_one_with_large_errors(
     assert found.ranking["score"].iloc[0] == pytest.approx(np.sqrt(10.0))  # of 1 and 10
     assert found.best("hard") == best
     assert found.ranking.index[0] == 3
+    with pytest.raises(ConfigError, match="one of easy, hard"):
+        found.best("heard")
 
 
 def test_a_configuration_that_failed_once_is_never_the_best(tmp_path, monkeypatch):
