@@ -27,15 +27,18 @@ def ray(tmp_path_factory):
 
     paths = os.pathsep.join(path for path in sys.path if path)
     cache = str(tmp_path_factory.mktemp("cache"))
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-        runtime_env={"env_vars": {"PYTHONPATH": paths, "XDG_CACHE_HOME": cache}},
-    )
-    yield ray
-    ray.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # Ray's workers give way to everybody else: beside other tests they would starve.
+        patch.setenv("RAY_worker_niceness", "0")
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+            runtime_env={"env_vars": {"PYTHONPATH": paths, "XDG_CACHE_HOME": cache}},
+        )
+        yield ray
+        ray.shutdown()
 
 
 def killed_once(marks, study, data, batch, progress):
