@@ -1,4 +1,4 @@
-"""Writes the tables of settings.md from the fields of `gpssm.Model` and `gpssm.Training`.
+"""Writes the tables of settings.md from the fields of the settings.
 
     python docs/settings_tables.py
 
@@ -15,12 +15,16 @@ from pydantic.fields import FieldInfo
 
 import gpssm
 from gpssm.settings import Settings
+from gpssm.study import Search
 
 PAGE = Path(__file__).with_name("settings.md")
 TABLES: dict[str, type[Settings]] = {
     "Model": gpssm.Model,
     "Training": gpssm.Training,
     "Stage": gpssm.Stage,
+    "Study": gpssm.Study,
+    "Search": Search,
+    "Cluster": gpssm.Cluster,
 }
 _BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 

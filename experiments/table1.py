@@ -20,7 +20,7 @@ from . import pages
 from .cells import run_cell
 from .config import CONFIGS, DATASETS, METHODS, cell_settings, quick, read_config
 from .files import ROOT
-from .grid import Job, run_jobs
+from .grid import Job, add_cluster_option, run_jobs
 
 _DRAWN = "cbf-ssm-50"  # its first forecast of every data set is the figure
 
@@ -53,7 +53,8 @@ def _compute(options: argparse.Namespace, results: Path) -> list[str]:
     config = quick(config) if options.quick else config
     loaded = [gpssm.load_dataset(name) for name in options.datasets]
     pairs = product(loaded, options.methods)
-    return run_jobs([make_job(config, data, method, results) for data, method in pairs])
+    jobs = [make_job(config, data, method, results) for data, method in pairs]
+    return run_jobs(jobs, options.cluster)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -64,6 +65,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
     parser.add_argument("--quick", action="store_true", help="one seed, a tenth of the steps")
+    add_cluster_option(parser)
     parser.add_argument("--pages", action="store_true", help="only write the pages anew")
     return parser.parse_args(arguments)
 

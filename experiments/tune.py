@@ -28,12 +28,13 @@ import gpssm
 from gpssm.data import Dataset
 from gpssm.inference.presets import METHODS
 from gpssm.prediction import blocked_folds
+from gpssm.study import combinations
 from gpssm.training import Dials
 from gpssm.training.progress import ProgressFactory
 
 from .config import CONFIGS, DATASETS, CellSettings, cell_settings, merge, plain, read_config
 from .files import ROOT, provenance, read_json, write_json
-from .grid import Job, run_jobs
+from .grid import Job, add_cluster_option, run_jobs
 from .protocol import number
 
 Candidate = dict[str, Any]  # "training.steps" → 500
@@ -47,8 +48,7 @@ _SCORES = ("rmse", "log_likelihood")
 
 def candidates(grid: Grid) -> list[Candidate]:
     """Every combination of the values of the grid."""
-    lists = {f"{table}.{key}": v for table, row in grid.items() for key, v in row.items()}
-    return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+    return combinations({f"{t}.{key}": v for t, row in grid.items() for key, v in row.items()})
 
 
 def split(grid: Grid) -> tuple[Grid, Grid]:
@@ -273,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         make_job(config, data, method, candidate, beside, options.folds, options.results)
         for data, method, candidate in product(loaded, options.methods, candidates(programs))
     ]
-    failed = run_jobs(jobs)
+    failed = run_jobs(jobs, options.cluster)
     summarise(jobs, options.by, options.results, Console())
     return 1 if failed else 0
 
@@ -293,6 +293,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--folds", type=int, default=_FOLDS)
     parser.add_argument("--seeds", type=int, default=_SEEDS)
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
+    add_cluster_option(parser)
     parser.add_argument("--by", choices=("rmse", "log_likelihood"), default="rmse")
     parser.add_argument("--config", type=Path, default=CONFIGS / "table1.toml")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "tune")

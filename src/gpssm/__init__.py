@@ -43,9 +43,11 @@ if typing.TYPE_CHECKING:
     from .prediction import Forecast, Outlook, Stability, stability
     from .run import Run, load
     from .startup import connect, prepare
+    from .study import Cluster, Study, Sweep, sweep
     from .training import Stage, Training
 
 __all__ = [
+    "Cluster",
     "ConfigError",
     "DataError",
     "DataWarning",
@@ -63,6 +65,8 @@ __all__ = [
     "Run",
     "Stability",
     "Stage",
+    "Study",
+    "Sweep",
     "Training",
     "TrainingError",
     "cbf_ssm",
@@ -82,6 +86,7 @@ __all__ = [
     "simulate",
     "simulators",
     "stability",
+    "sweep",
     "vcdt",
 ]
 
@@ -98,10 +103,21 @@ _NAMES = {
     "prediction": "Forecast Outlook Stability stability",
     "run": "Run load",
     "startup": "connect prepare",
+    "study": "Cluster Study Sweep sweep",
     "training": "Stage Training",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_PACKAGES = ("data", "gp", "inference", "mechanics", "model", "prediction", "report", "training")
+_PACKAGES = (
+    "data",
+    "gp",
+    "inference",
+    "mechanics",
+    "model",
+    "prediction",
+    "report",
+    "study",
+    "training",
+)
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import gpssm
 from gpssm.cli import app
 from gpssm.cli.configuration import RunConfig, read_config
+from gpssm.cli.sweeping import read_study
 from gpssm.data.benchmarks import BENCHMARKS
 from gpssm.data.sources import on_disk
 
@@ -34,10 +35,14 @@ BY_HAND = {
     "python3 -m venv .venv",
     ".venv/bin/pip install -c constraints.txt -e .",
     "source .venv/bin/activate",
+    'pip install "gpssm[cluster]"',
     ".venv/bin/python docs/settings_tables.py",
     ".venv/bin/python docs/cli_reference.py",
     "GPSSM_DATA=folder/with/files python my_program.py",
 }
+
+# Options that need other machines: tests/multidevice and tests/study have stand-ins for them.
+ELSEWHERE = {"--distributed", "--cluster"}
 
 # The examples of the commands stand for themselves: this run is made before they are typed.
 BEFORE = {"cli.md": ["gpssm fit log.csv --inputs pump --outputs level --time time --method pr-ssm"]}
@@ -74,6 +79,7 @@ def brief(fit):
 def brief_fits(monkeypatch):
     for name in ("fit", "fit_candidates"):
         monkeypatch.setattr(gpssm, name, brief(getattr(gpssm, name)))
+    monkeypatch.setattr("gpssm.study.trials.fit_candidates", gpssm.fit_candidates)
     # `prepare` sets up the whole process, and this one runs other tests too.
     monkeypatch.setattr(gpssm, "prepare", lambda cores=1: None)
 
@@ -107,6 +113,7 @@ def typed(line):
     """What is printed when a command is typed; a study is only asked whether it takes its words."""
     program, *words = shlex.split(line, comments=True)
     if program == "gpssm":
+        words += ["--help"] if ELSEWHERE & set(words) else []
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, f"{line}\n{result.output}"
         return result.stdout
@@ -142,7 +149,14 @@ def laboratory(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("log", "tomorrow", "another-day"):
         shutil.copy(ROOT / "examples" / "two_tank.csv", f"{name}.csv")
+    study = next(body for kind, _, body in blocks(DOCS / "sweep.md") if kind == "toml study.toml")
+    Path("study.toml").write_text(study, encoding="utf-8")
     return tmp_path
+
+
+def read_any_config(path):
+    """The file of a study, or that of a fit."""
+    return read_study(path) if "study" in path.name else RunConfig(**read_config(path))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -162,7 +176,7 @@ def test_code_blocks_run_and_print_what_the_page_says(
             printed = "".join(typed(each) for each in lines_of(body))
         elif kind.startswith("toml "):
             Path(kind.split()[1]).write_text(body, encoding="utf-8")
-            RunConfig(**read_config(Path(kind.split()[1])))
+            read_any_config(Path(kind.split()[1]))
         elif kind == "text output":
             assert printed is not None, f"{path.name}:{line}: no code before it"
             assert body.rstrip() == printed.rstrip(), f"{path.name}:{line}"

@@ -1,4 +1,4 @@
-"""The command line: `gpssm fit`, `predict`, `evaluate`, `report`, `compare`, `data`, `reproduce`.
+"""The command line: `gpssm fit`, `sweep`, `predict`, `evaluate`, `report`, `compare`, …
 
 Nothing heavy is imported here: `gpssm --help` answers at once, and each command loads what it
 needs when it runs.

@@ -86,6 +86,24 @@ def fit(
     fit_command(data or [], given, config, out, as_json, address if distributed else None)
 
 
+@app.command(epilog="Example: gpssm sweep study.toml")
+@readable
+def sweep(
+    study: o.StudyFile,
+    out: o.StudyFolderOut = None,
+    cluster: o.OnCluster = False,
+    quiet: o.Quiet = False,
+    as_json: o.Json = False,
+) -> None:
+    """Fit many configurations, and find the best on a held-out part of the training data.
+
+    The same command goes on where Ctrl-C or a crash has stopped it.
+    """
+    from .sweeping import sweep_command
+
+    sweep_command(study, out, cluster, quiet, as_json)
+
+
 @app.command(epilog="Example: gpssm predict runs/log-cbf-ssm-50 tomorrow.csv --out forecast.csv")
 @readable
 def predict(

@@ -10,7 +10,7 @@ from pydantic import Field
 from gpssm import __version__
 from gpssm.errors import ConfigError, expected
 from gpssm.inference import Model, method
-from gpssm.inference.presets import METHODS
+from gpssm.inference.presets import METHODS, default_dim_x
 from gpssm.report.evaluation import Protocol
 from gpssm.settings import Settings
 from gpssm.training import Stage, Training
@@ -83,30 +83,33 @@ class RunConfig(Settings):
         return to_toml(content)
 
 
-def default_dim_x(dim_y: int) -> int:
-    """Four states as in the paper's benchmarks, and at least one that is hidden."""
-    return max(Model.model_fields["dim_x"].default, dim_y + 1)
-
-
 def read_config(path: Path) -> dict[str, Any]:
     """The sections of a TOML file, with its data files relative to where it lies."""
+    content = read_sections(path, "--config")
+    place_files(section(content, "data", path), path.parent)
+    return content
+
+
+def read_sections(path: Path, field: str) -> dict[str, Any]:
+    """A TOML file whose `[model]` and `[training]` say None where they mean it."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         remedy = "Check the path."
-        raise ConfigError(
-            expected("--config", f"{path}, which is no file", "one", remedy)
-        ) from None
+        raise ConfigError(expected(field, f"{path}, which is no file", "one", remedy)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         wanted = "a TOML file"
-        raise ConfigError(expected("--config", f"{path} ({error})", wanted)) from None
-    for section, kind in (("model", Model), ("training", Training)):
-        given = _section(content, section, path)
-        content[section] = {key: _unspelled(kind, key, value) for key, value in given.items()}
-    data = _section(content, "data", path)
-    if isinstance(data.get("files"), list) and all(isinstance(f, str) for f in data["files"]):
-        data["files"] = [str(path.parent / file) for file in data["files"]]
+        raise ConfigError(expected(field, f"{path} ({error})", wanted)) from None
+    for name, kind in (("model", Model), ("training", Training)):
+        given = section(content, name, path)
+        content[name] = {key: _unspelled(kind, key, value) for key, value in given.items()}
     return content
+
+
+def place_files(data: dict[str, Any], folder: Path) -> None:
+    """Data files that are relative to a folder, from where we are."""
+    if isinstance(data.get("files"), list) and all(isinstance(f, str) for f in data["files"]):
+        data["files"] = [str(folder / file) for file in data["files"]]
 
 
 def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
@@ -126,12 +129,13 @@ def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     return config
 
 
-def _section(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
-    section = content.get(name, {})
-    if not isinstance(section, dict):
+def section(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+    """A part of a file, empty where it is not there."""
+    found = content.get(name, {})
+    if not isinstance(found, dict):
         wanted = f"a section [{name}]"
-        raise ConfigError(expected(f"{path}, {name}", repr(section), wanted))
-    return section
+        raise ConfigError(expected(f"{path}, {name}", repr(found), wanted))
+    return found
 
 
 def _spelled(kind: type[Settings], key: str, value: Any) -> Any:
@@ -143,8 +147,13 @@ def _spelled(kind: type[Settings], key: str, value: Any) -> Any:
 
 
 def _unspelled(kind: type[Settings], key: str, value: Any) -> Any:
-    field = kind.model_fields.get(key)
-    optional = field is not None and NoneType in get_args(field.annotation)
     if key == "stages" and isinstance(value, list):
         return [Stage(**each) if isinstance(each, dict) else each for each in value]
+    return none_if_spelled(kind, key, value)
+
+
+def none_if_spelled(kind: type[Settings], key: str, value: Any) -> Any:
+    """None where the word for it is given and None is allowed."""
+    field = kind.model_fields.get(key)
+    optional = field is not None and NoneType in get_args(field.annotation)
     return None if optional and value == NONE else value

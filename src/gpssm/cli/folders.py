@@ -14,6 +14,7 @@ from gpssm.data.archive import load_saved_dataset, save_dataset
 from gpssm.errors import ConfigError, ModelFileError, expected
 from gpssm.report.evaluation import Protocol
 from gpssm.run import Run, load
+from gpssm.study import IDENTITY
 
 from .configuration import RunConfig, read_config
 from .talk import as_json
@@ -73,6 +74,11 @@ def check_demo_folder(path: Path, files: Collection[str]) -> None:
     """A new folder, an empty one, or one with nothing but what an earlier demo wrote."""
     own = path.is_dir() and {each.name for each in path.iterdir()} <= set(files)
     _check_own(path, own, "a new folder or that of a demo")
+
+
+def check_study_folder(path: Path) -> None:
+    """A new folder, an empty one, or that of a study."""
+    _check_own(path, (path / IDENTITY).is_file(), "a new folder or that of a study")
 
 
 def _check_own(path: Path, own: bool, wanted: str) -> None:

@@ -85,6 +85,15 @@ TestFraction = Annotated[
         show_default="0.3",
     ),
 ]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="TOML file of the study.")]
+StudyFolderOut = Annotated[
+    Path | None,
+    typer.Option(metavar="PATH", help="Folder of the study.", show_default="studies/STUDY"),
+]
+OnCluster = Annotated[
+    bool, typer.Option("--cluster", metavar="", help="Fit on Ray: pip install 'gpssm[cluster]'.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="No progress.")]
 RunFolderOut = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="Folder of the run.", show_default="runs/DATA-METHOD"),

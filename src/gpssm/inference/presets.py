@@ -50,3 +50,8 @@ def method(name: str, /, **settings: Any) -> Model:
         raise ConfigError(f"method: got {name!r}, expected one of {', '.join(METHODS)}.")
     preset, fixed = METHODS[name]
     return preset(**{**fixed, **settings})
+
+
+def default_dim_x(dim_y: int) -> int:
+    """Four states as in the paper's benchmarks, and at least one that is hidden."""
+    return max(Model.model_fields["dim_x"].default, dim_y + 1)

@@ -8,7 +8,6 @@ goes on without it.
 import hashlib
 import io
 import json
-import os
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -20,8 +19,9 @@ import numpy as np
 import orbax.checkpoint as ocp
 from orbax.checkpoint.options import MultiprocessingOptions
 
+from gpssm.claims import claim
 from gpssm.data import WindowsOnDisk, WindowSource
-from gpssm.errors import ConfigError, GpssmWarning
+from gpssm.errors import GpssmWarning
 
 from .processes import are_several, from_first, is_first, on_first
 from .track import Saved, histories
@@ -45,21 +45,7 @@ class Checkpoints:
 
     def claim(self, identity: dict[str, Any]) -> None:
         """Make the directory that of this run; refuse it if it belongs to another one."""
-        on_first(lambda: self._claim(identity))
-
-    def _claim(self, identity: dict[str, Any]) -> None:
-        path = self.run_dir / _IDENTITY
-        if path.exists():
-            differences = list(_differences(json.loads(path.read_text()), identity))
-            if differences:
-                raise ConfigError(
-                    f"run_dir: {self.run_dir} holds another run; different here: "
-                    f"{'; '.join(differences)}. Use another run_dir, or the same settings and data."
-                )
-            return
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(identity, indent=2))
-        os.replace(temporary, path)
+        on_first(lambda: claim(self.run_dir / _IDENTITY, identity, "run_dir"))
 
     def due(self, step: int) -> bool:
         """Whether enough steps or seconds have passed since the last checkpoint."""
@@ -145,15 +131,6 @@ def _digest(parts: Iterable[Any]) -> str:
     for part in parts:
         digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
-
-
-def _differences(old: Any, new: Any, path: str = "") -> Any:
-    """`field: was …, is …` for every leaf that differs."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in sorted(old.keys() | new.keys()):
-            yield from _differences(old.get(key), new.get(key), f"{path}.{key}" if path else key)
-    elif old != new:
-        yield f"{path}: was {old}, is {new}"
 
 
 def _as_dict(saved: Saved) -> dict[str, dict[str, np.ndarray]]:

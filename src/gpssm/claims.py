@@ -1,0 +1,35 @@
+"""A folder belongs to what has started in it: something else is refused, with the difference."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .errors import ConfigError
+
+
+def claim(path: Path, identity: dict[str, Any], field: str) -> None:
+    """Write the identity of a run, or of a study, to a file; refuse another that is there."""
+    if path.exists():
+        found = list(differences(json.loads(path.read_text(encoding="utf-8")), identity))
+        if found:
+            kind = path.stem  # run.json or study.json
+            raise ConfigError(
+                f"{field}: {path.parent} holds another {kind}; different here: {'; '.join(found)}. "
+                f"Use another {field}, or the same settings and data."
+            )
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(identity, indent=2), encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """`field: was …, is …` for every leaf that differs."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    elif old != new:
+        yield f"{path}: was {old}, is {new}"

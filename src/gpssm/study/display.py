@@ -1,0 +1,138 @@
+"""Where a list of jobs is, with the time left: a bar in a terminal, lines elsewhere, or nothing."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from gpssm.training.progress import Progress as TrainingProgress
+
+_LINE_EVERY = 30.0  # seconds between two lines within a job
+
+
+class Display:
+    """Lines on standard error; the bar of a terminal builds on it.
+
+    A job that runs in this process tells of its steps as well; of one that runs elsewhere only
+    the end is known.
+    """
+
+    def __init__(self) -> None:
+        self._total, self._done = 0.0, 0.0
+        self._start, self._last = time.monotonic(), 0.0
+        self._label, self._cost, self._share = "", 0.0, 0.0
+        self._trainings, self._training = 1, 0
+
+    def expect(self, cost: float) -> None:
+        """What is to be done from now on costs so much."""
+        self._total = self._done + cost
+
+    def say(self, text: str) -> None:
+        """A line between the others."""
+        print(text, file=sys.stderr, flush=True)
+
+    def begin(self, label: str, cost: float, trainings: int) -> None:
+        """A job of so many trainings, one after the other, starts in this process."""
+        self._label, self._cost, self._share = label, cost, 0.0
+        self._trainings, self._training = trainings, 0
+
+    def finish(self, label: str, cost: float, seconds: float) -> None:
+        """A job has come to its end, wherever it ran."""
+        self._done, self._cost, self._share = self._done + cost, 0.0, 0.0
+        self.say(f"{label} took {seconds:.0f} s, left {self.left}")
+
+    def training(self, title: str, total: int) -> TrainingProgress:
+        """What a job tells its steps to: a `ProgressFactory`."""
+        del title
+        self._training += 1
+        return _Steps(self, total)
+
+    def step(self, step: int, total: int) -> None:
+        """So many steps of the training under way are done."""
+        self._share = (self._training - 1 + step / total) / self._trainings
+        now = time.monotonic()
+        if now - self._last > _LINE_EVERY:
+            self._last = now
+            self.say(f"{self._label} {self._share:.0%}, left {self.left}")
+
+    @property
+    def reached(self) -> float:
+        """The cost of all that is done."""
+        return self._done + self._cost * self._share
+
+    @property
+    def left(self) -> str:
+        """Of the whole list, at the pace so far."""
+        if self.reached == 0.0:
+            return "unknown"
+        spent = time.monotonic() - self._start
+        seconds = spent * (self._total - self.reached) / self.reached
+        return str(timedelta(seconds=round(seconds)))
+
+
+class _Quiet(Display):
+    """The same for somebody who does not want to know."""
+
+    def say(self, text: str) -> None:
+        pass
+
+
+class _Bar(Display):
+    """The same as a bar."""
+
+    def __init__(self, rich: Progress) -> None:
+        super().__init__()
+        self._rich, self._task = rich, rich.add_task("", left="")
+
+    def expect(self, cost: float) -> None:
+        super().expect(cost)
+        self._rich.update(self._task, total=self._total)
+
+    def say(self, text: str) -> None:
+        self._rich.console.print(text, highlight=False, markup=False)
+
+    def begin(self, label: str, cost: float, trainings: int) -> None:
+        super().begin(label, cost, trainings)
+        self._rich.update(self._task, description=label)
+
+    def step(self, step: int, total: int) -> None:
+        self._last = time.monotonic()  # a bar needs no lines
+        super().step(step, total)
+        self._rich.update(self._task, completed=self.reached, left=self.left)
+
+    def finish(self, label: str, cost: float, seconds: float) -> None:
+        super().finish(label, cost, seconds)
+        self._rich.update(self._task, completed=self.reached, left=self.left)
+
+
+class _Steps:
+    """The progress of one training, as a part of its job."""
+
+    def __init__(self, display: Display, total: int) -> None:
+        self._display, self._total = display, total
+
+    def __enter__(self) -> "TrainingProgress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, step: int, terms: dict[str, float]) -> None:
+        del terms
+        self._display.step(step, self._total)
+
+
+@contextmanager
+def open_display(quiet: bool = False) -> Iterator[Display]:
+    """What suits standard error."""
+    if quiet or not sys.stderr.isatty():
+        yield _Quiet() if quiet else Display()
+        return
+    columns = TextColumn("[bold]{task.description}"), BarColumn(), TaskProgressColumn()
+    times = TimeElapsedColumn(), TextColumn("left {task.fields[left]}")
+    with Progress(*columns, *times, console=Console(stderr=True)) as rich:
+        yield _Bar(rich)

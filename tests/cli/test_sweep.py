@@ -1,0 +1,155 @@
+"""`gpssm sweep`: from a file to a table, a ranking and settings that `gpssm fit` accepts."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from gpssm import ConfigError
+from support_cli import answer, invoke, write_csv
+from support_study import pretend
+
+STUDY = """
+method = "pr-ssm"
+seeds = 2
+validation = 0.25
+
+[data.tank]
+files = ["log.csv"]
+inputs = ["pump"]
+outputs = ["level"]
+time = "t"
+
+[model]
+dim_x = 2
+inducing_points = 3
+particles = 2
+recognition = "output"
+
+[training]
+steps = 3
+sequence_length = 12
+batch_size = 2
+validation_warmup = 2
+
+[search]
+kind = "grid"
+
+[search.training]
+learning_rate = [0.01, 0.1]
+inducing_kl = [1.0, 3.0]
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """The path of the file, beside its data."""
+    write_csv(tmp_path / "log.csv")
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY)
+    return path
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    monkeypatch.setattr("gpssm.study.driver.fit_batch", pretend)
+
+
+def one_line(result):
+    assert result.exit_code == 1, result.output
+    (line,) = result.stderr.strip().splitlines()
+    return line
+
+
+def test_the_best_settings_are_a_fit_that_gives_the_score_of_the_table(study, tmp_path):
+    found = answer("sweep", study, "--out", tmp_path / "out", "--quiet")
+    table = pd.read_parquet(found["table"])
+    assert found["trials"] == len(table) == 8
+    assert found["best"] == [str(tmp_path / "out" / "best.toml")]
+    best = table[table["training.learning_rate"] == found["settings"]["training"]["learning_rate"]]
+    best = best[best["training.inducing_kl"] == found["settings"]["training"]["inducing_kl"]]
+    words = ["--config", found["best"][0], "--out", tmp_path / "run"]
+    answer("fit", *words)
+    for seed, rmse in zip(best["seed"], best["rmse"], strict=True):
+        history = pd.read_csv(tmp_path / "run" / f"history-seed-{seed}.csv")
+        assert history["validation_rmse"].min() == pytest.approx(rmse, rel=1e-3)
+
+
+def test_people_see_the_best_and_where_the_files_are(study, pretended, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = invoke("sweep", study)
+    assert result.exit_code == 0, result.output
+    rows = [line for line in result.stdout.splitlines() if re.match(r"│ \d", line)]
+    assert re.findall(r"[\d.]+", rows[0]) == ["3", "1", "0.1", "3"]
+    assert "studies/study/trials.parquet" in result.stdout
+    assert "studies/study/best.toml" in result.stdout
+    assert "0 of 4 are there, 4 to do" in result.stderr
+
+
+def test_of_several_data_sets_each_has_its_best(study, pretended, tmp_path):
+    study.write_text('datasets = ["two_tanks"]\n' + STUDY)
+    found = answer("sweep", study, "--out", tmp_path / "out")
+    names = ["best.toml", "best-two_tanks.toml", "best-tank.toml"]
+    assert [path.rpartition("/")[2] for path in found["best"]] == names
+    assert "[data]\nname" in (tmp_path / "out" / names[1]).read_text()
+    result = invoke("sweep", study, "--out", tmp_path / "out")
+    assert "on tank" in result.stdout
+
+
+def test_a_changed_study_is_refused_in_one_line(study, pretended, tmp_path):
+    assert invoke("sweep", study, "--out", tmp_path / "out", "--quiet").exit_code == 0
+    study.write_text(STUDY.replace("steps = 3", "steps = 4"))
+    line = one_line(invoke("sweep", study, "--out", tmp_path / "out"))
+    assert line.startswith("error: --out: ")
+    assert "training.steps: was 3, is 4" in line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[search.training]", "[search.trainings]", "trainings: unknown setting"),
+        ("learning_rate = [", "learning_rat = [", "training.learning_rat: unknown setting"),
+        ("[0.01, 0.1]", "0.1", "a list of values"),
+        ("[0.01, 0.1]", "[0.01, -0.1]", "learning_rate: got -0.1"),
+        ("[0.01, 0.1]", "[0.01", "a TOML file"),
+        ("[0.01, 0.1]", "{low = 0.1, high = 1.0}", "kind = 'random'"),
+        ('kind = "grid"', 'kind = "gird"', "'gird'"),
+        ("[data.tank]", "[tank]", "tank: unknown setting"),
+        ('["log.csv"]', '["lag.csv"]', "lag.csv"),
+        ("validation = 0.25", "validation = 25", "validation"),
+        ("[model]", "[model.x]", "model.x: unknown setting"),
+    ],
+)
+def test_a_wrong_file_is_one_readable_line(old, new, words, study, pretended):
+    study.write_text(STUDY.replace(old, new))
+    assert words in one_line(invoke("sweep", study))
+
+
+def test_no_data_and_no_file_are_one_readable_line(study, tmp_path):
+    study.write_text(re.sub(r"\[data.*?\n\n", "", STUDY, flags=re.DOTALL))
+    assert "datasets = " in one_line(invoke("sweep", study))
+    assert "which is no file" in one_line(invoke("sweep", tmp_path / "none.toml"))
+    result = invoke("sweep", tmp_path / "none.toml", "--json")
+    assert "no file" in json.loads(result.stdout)["error"]
+
+
+def test_a_folder_with_other_files_is_not_touched(study, pretended, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").touch()
+    assert "holds other files" in one_line(invoke("sweep", study, "--out", tmp_path / "out"))
+
+
+def test_lost_trials_are_an_error_after_all_else_is_told(study, tmp_path, monkeypatch):
+    def lose(study, data, batch, progress):
+        if batch.configurations[0].number == 0:
+            raise ConfigError("its worker died")
+        return pretend(study, data, batch, progress)
+
+    monkeypatch.setattr("gpssm.study.driver.fit_batch", lose)
+    study.write_text("side_by_side = 1\n" + STUDY)
+    result = invoke("sweep", study, "--out", tmp_path / "out", "--quiet")
+    assert result.exit_code == 1
+    assert "trials.parquet" in result.stdout
+    assert "worker died" in result.stderr
+    assert result.stderr.rstrip().endswith("Run the same command again for what is missing.")
