@@ -63,14 +63,14 @@ def compiled(path, line, body):
 
 
 def brief(fit):
-    """The same fit with a handful of steps and few particles, and no progress on the screen."""
+    """The same fit with a handful of steps and few particles, not calibrated, and quiet."""
 
     @functools.wraps(fit)
     def shorter(model, *data, **settings):
         small = model.replace(particles=min(model.particles, 4))
         stages = [{**dict(stage), "steps": 1} for stage in settings.get("stages", ())]
-        changes = {"steps": STEPS + len(stages), "stages": stages, "quiet": True}
-        return fit(small, *data, **{**settings, **changes})
+        changes = {"steps": STEPS + len(stages), "stages": stages, "calibrate": False}
+        return fit(small, *data, **{**settings, **changes, "quiet": True})
 
     return shorter
 
