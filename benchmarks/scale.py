@@ -53,21 +53,18 @@ def work(workload: str, seeds: int, way: Way, process: int, port: int) -> None:
     from run import OURS, training_chunk
     from workloads import WORKLOADS
 
-    from gpssm.training.loop import run_chunk
-    from gpssm.training.processes import wait_for_all
+    from gpssm.training.loop import Together, run_chunk
 
     with jax.enable_x64(True):
         total = way.processes * way.devices
         arguments, count, used = training_chunk(WORKLOADS[workload], OURS, total, seeds, {})
         assert used == total, f"{used} of {total} devices"
-        no_steps = (*arguments[:3], jax.numpy.asarray(0), *arguments[4:])
-        run_chunk(*no_steps)  # compiles, for which one process may take longer than another
-        wait_for_all()
-        jax.block_until_ready(run_chunk(*arguments))
+        run = Together() if way.processes > 1 else run_chunk
+        jax.block_until_ready(run(*arguments))
         print("ready", flush=True)
         for _ in sys.stdin:
             begin = time.perf_counter()
-            jax.block_until_ready(run_chunk(*arguments))
+            jax.block_until_ready(run(*arguments))
             print((time.perf_counter() - begin) / count, flush=True)
 
 

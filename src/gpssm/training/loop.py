@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -78,8 +78,9 @@ def train(
         Reader(runs.keys, partial(_chunk, config, phases, devices)) as reader,
         lost_processes_explained(),
     ):
+        run = Together() if are_several() else run_chunk
         while not track.ended(training):
-            _advance(track, phases, runs, devices, stretches, reader)
+            _advance(track, phases, runs, devices, stretches, reader, run)
             shown.update(track.step, track.shown)
             if checkpoints:
                 _keep(checkpoints, track, request, track.ended(training))
@@ -104,6 +105,7 @@ def _advance(
     devices: Devices,
     stretches: Stretches | None,
     reader: Reader,
+    run: Callable[..., tuple[TrainingState, StepInfo]],
 ) -> None:
     """A chunk of steps, which ends where a phase does or a validation is due."""
     done, every = track.step, phases[-1].training.validate_steps
@@ -116,10 +118,7 @@ def _advance(
     if done + count < phases[-1].until:
         reader.expect(done + count)
     state = everywhere(track.state, arguments[-1])
-    if are_several():  # no step yet: it compiles, for which one process may take longer
-        run_chunk(state, batches, runs, jnp.asarray(0), *arguments)
-        wait_for_all()
-    state, info = run_chunk(state, batches, runs, jnp.asarray(count), *arguments)
+    state, info = run(state, batches, runs, jnp.asarray(count), *arguments)
     track.advance(state, jax.tree.map(lambda leaf: np.asarray(leaf)[:count], info))
     last = track.step == phases[-1].until
     if stretches is not None and (last or track.step % every == 0):
@@ -181,6 +180,25 @@ def run_chunk(
 
     state, infos = jax.lax.fori_loop(0, count, body, (state, blank))
     return kept_everywhere((jax.vmap(restore_systems)(state), infos), mesh)
+
+
+class Together:
+    """`run_chunk` for several processes: each compiles it, and they begin when all have done so.
+
+    One of them may take much longer to compile than gloo waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._compiled: dict[str, Callable[..., tuple[TrainingState, StepInfo]]] = {}
+
+    def __call__(self, *arguments: Any) -> tuple[TrainingState, StepInfo]:
+        """The same arguments; what follows the first four is what a program is compiled for."""
+        fixed = repr(arguments[4:])
+        if fixed not in self._compiled:
+            program: Any = run_chunk  # whose type does not know that it can be lowered
+            self._compiled[fixed] = program.lower(*arguments).compile()
+        wait_for_all()
+        return self._compiled[fixed](*arguments)
 
 
 def _each_run(
