@@ -79,6 +79,7 @@ def brief(fit):
 def brief_fits(monkeypatch):
     for name in ("fit", "fit_candidates"):
         monkeypatch.setattr(gpssm, name, brief(getattr(gpssm, name)))
+    monkeypatch.setattr("gpssm.demo.fit", gpssm.fit)
     monkeypatch.setattr("gpssm.study.trials.fit_candidates", gpssm.fit_candidates)
     # `prepare` sets up the whole process, and this one runs other tests too.
     monkeypatch.setattr(gpssm, "prepare", lambda cores=1: None)
