@@ -23,12 +23,14 @@ from .drone import (
     train,
 )
 from .files import ROOT, read_json, write_text
+from .length_pages import plain_ticks
 from .pages import MISSING, publish
 
 HYBRID = ROOT / "docs" / "hybrid.md"
 
 _COLOURS = {"cbf-ssm": "#1f5fbf", "vcdt": "#b8860b", "pr-ssm": "#a03030", "physics": "#555555"}
 _TITLES = {"cbf-ssm": "CBF-SSM", "vcdt": "VCDT", "pr-ssm": "PR-SSM"}
+_ERRORS = (0.2, 0.5, 1, 2, 5)  # ticks
 _SECONDS = (4.0, 12.0)  # of the test flight that figure 4 shows
 
 
@@ -116,9 +118,10 @@ def _figure_3b(results: Path, physics: dict, records: dict) -> Path:
         axis.set(xscale="log", yscale="log", xlabel="training sequence length")
         axis.set_ylabel(f"open-loop error at 1 s, {quantity}")
         axis.grid(alpha=0.25, which="both")
-        axis.set_xticks(sorted(LENGTHS), [str(length) for length in sorted(LENGTHS)])
-        axis.minorticks_off()
-    axes[0].legend(fontsize=8, frameon=False)
+        plain_ticks(axis.xaxis, sorted(LENGTHS))
+        plain_ticks(axis.yaxis, _ERRORS)
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
     return _save(figure, results / "figures" / "drone_sequence_length.png")
 
 

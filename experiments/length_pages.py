@@ -130,8 +130,8 @@ def draw(records: Sequence[dict[str, Any]], references: dict[str, Any], path: Pa
             axis.axhline(references[name]["rmse"], color="0.4", ls=dashes, lw=1.0, label=name)
         axis.set(xscale="log", yscale="log", xlabel="length of the training sequences")
         axis.set_ylabel(f"RMSE over {HORIZON} steps of open loop")
-        _plain_ticks(axis.xaxis, sorted({r["length"] for r in records}))
-        _plain_ticks(axis.yaxis, _ERRORS)
+        plain_ticks(axis.xaxis, sorted({r["length"] for r in records}))
+        plain_ticks(axis.yaxis, _ERRORS)
         axis.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 0.12))
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
@@ -139,7 +139,7 @@ def draw(records: Sequence[dict[str, Any]], references: dict[str, Any], path: Pa
     return path
 
 
-def _plain_ticks(axis: Any, values: Sequence[float]) -> None:
+def plain_ticks(axis: Any, values: Sequence[float]) -> None:
     """These numbers, as people write them, and no others."""
     axis.set_ticks(values, labels=[f"{value:g}" for value in values])
     axis.set_ticks([], minor=True)
