@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-# Nearly all of the time goes into compiling. Without optimisation, and with XLA's older way to write
-# fused kernels, the training program of a test compiles in a third of the time.
+# Nearly all of the time goes into compiling. Without optimisation, and with XLA's older way to
+# write fused kernels, the training program of a test compiles in a third of the time.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
