@@ -22,6 +22,7 @@ from gpssm.cli.configuration import RunConfig, read_config
 from gpssm.cli.sweeping import read_study
 from gpssm.data.benchmarks import BENCHMARKS
 from gpssm.data.sources import on_disk
+from gpssm.report.evaluation import Protocol
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -80,6 +81,7 @@ def brief_fits(monkeypatch):
     for name in ("fit", "fit_candidates"):
         monkeypatch.setattr(gpssm, name, brief(getattr(gpssm, name)))
     monkeypatch.setattr("gpssm.demo.fit", gpssm.fit)
+    monkeypatch.setattr("gpssm.demo.PROTOCOL", Protocol(warmup=16, horizon=60, particles=20))
     monkeypatch.setattr("gpssm.study.trials.fit_candidates", gpssm.fit_candidates)
     # `prepare` sets up the whole process, and this one runs other tests too.
     monkeypatch.setattr(gpssm, "prepare", lambda cores=1: None)
