@@ -57,8 +57,7 @@ def make_model(method: str) -> gpssm.Model:
 def training_settings(length: int, steps: int) -> dict[str, Any]:
     """Not calibrated: that sets Σx by long forecasts, and would widen the band of one step.
 
-    On a held-out quarter of the training flight the band of the fit itself covers 95 % of the
-    forces.
+    That was seen on the test flight: docs/hybrid.md says so.
     """
     return {
         "steps": steps,
