@@ -66,7 +66,7 @@ def _lower(function: Callable, *arguments):
 
 
 def machine_peaks() -> dict[str, float]:
-    """Products (flop/s) and exponentials (1/s) per second on all cores, in float32."""
+    """Products (flop/s) and exponentials (1/s) per second, in float32."""
     size, repeats = 1024, 50
     a = jnp.ones((size, size), jnp.float32)
     product = jax.jit(lambda a: jax.lax.fori_loop(0, 4, lambda _, x: (a @ x) * 1e-3, a))

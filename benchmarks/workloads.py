@@ -67,8 +67,8 @@ def arithmetic(workload: Workload, config: Model) -> tuple[float, float]:
     """Floating-point operations and exponentials of one gradient step.
 
     Per column and GP: k(z, x) from differences, a, b and the mean by one product, the variance.
-    The reverse pass computes the product again (k is kept where memory allows: see
-    `gpssm.inference.checkpointing`) and needs twice as much for the derivatives.
+    The reverse pass computes b again and needs two products with b's and the mean's rows (see
+    `gpssm.gp.projection`); k is kept where memory allows (see `gpssm.inference.checkpointing`).
     """
     particles = workload.batch * workload.particles
     forward = (workload.steps - 1) * particles
@@ -86,7 +86,6 @@ def arithmetic(workload: Workload, config: Model) -> tuple[float, float]:
 
 def _per_column(workload: Workload, inputs: int, outputs: int) -> float:
     m = workload.inducing
-    product = 2.0 * m * (2.0 * m + outputs)  # rows of Lz⁻¹, of Kz⁻¹, and one per output
-    distance, variance = 3.0 * inputs * m, 2.0 * outputs * m + 4.0 * m
-    derivatives = 2.0 * product + 2.0 * variance + 4.0 * (inputs + 1) * m
-    return distance + 2.0 * (product + variance) + derivatives
+    once = 2.0 * m * (2.0 * m + outputs) + 3.0 * inputs * m + 2.0 * outputs * m + 4.0 * m
+    derivatives = 2.0 * m * m + 2.0 * 2.0 * m * (m + outputs) + 2.0 * 2.0 * outputs * m
+    return once + derivatives + 2.0 * m * (2.0 * inputs + 1.0) + 2.0 * m * (inputs + 1.0)

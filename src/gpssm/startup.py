@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jax
 import pooch
+from threadpoolctl import threadpool_limits
 
 from .errors import ConfigError, GpssmWarning, expected
 
@@ -50,10 +51,11 @@ def prepare(cores: int = 1, cache: str | Path | None = None) -> None:
 
     Each core becomes a JAX device with one thread, and `fit` cuts its batches over the devices.
     Compiled programs go to the folder `cache`, by default one in the user's cache: the second
-    start of a program compiles nothing. All are settings of JAX for the whole process, so a
-    program has to ask for them, before its first computation; importing gpssm changes nothing.
+    start of a program compiles nothing. All are settings of the whole process, so a program has
+    to ask for them, before its first computation; importing gpssm changes nothing.
     """
     os.environ.setdefault("NPROC", "1")  # XLA's threads: as many as devices, not as cores
+    _calm_lapack()
     _compile_quickly()
     try:
         jax.config.update("jax_num_cpu_devices", cores)
@@ -65,6 +67,16 @@ def prepare(cores: int = 1, cache: str | Path | None = None) -> None:
         jax.config.update("jax_compilation_cache_dir", str(folder))
         # Starting takes many small programs, each of which JAX would not think worth keeping.
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+def _calm_lapack() -> None:
+    """One thread for SciPy's LAPACK, which XLA calls in every step for matrices that are small.
+
+    A second one brings nothing, and waits for the next call by spinning: it takes a whole core.
+    """
+    import scipy.linalg  # noqa: F401 - what is loaded can be limited
+
+    threadpool_limits(limits=1, user_api="blas")
 
 
 def _compile_quickly() -> None:

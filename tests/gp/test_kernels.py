@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jax.test_util import check_grads
 
 from gpssm.gp import Linear, Product, Stationary, Sum, make_kernel
 from gpssm.gp.positive import positive, raw_positive
@@ -37,6 +38,20 @@ def test_stationary_kernels_equal_gpjax(profile, points):
     np.testing.assert_allclose(
         stationary(profile).matrix(z, x)[0], theirs.cross_covariance(z.T, x.T), rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("profile", GPJAX)
+def test_derivatives_of_stationary_kernels_equal_finite_differences(profile, points):
+    kernel = Stationary(
+        raw_positive([VARIANCE, 0.4]), raw_positive([LENGTHSCALES, LENGTHSCALES[::-1]]), profile
+    )
+    weights = 1.0 + jax.random.uniform(jax.random.key(2), (2, 6, 9))
+
+    def some_number(*point):
+        kernel, z, x = jax.tree.map(jnp.asarray, point)  # `check_grads` makes NumPy arrays of them
+        return jnp.sum(weights * kernel.matrix(z, x))
+
+    check_grads(some_number, (kernel, *points), order=1, modes=["rev"], rtol=1e-6)
 
 
 def test_sum_product_and_linear_equal_gpjax(points):

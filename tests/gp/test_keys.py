@@ -3,24 +3,43 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from gpssm.gp import Keys, make_keys
 
+precisions = pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 
-def test_a_batch_can_be_cut_anywhere(key):
+
+@precisions
+def test_every_sequence_draws_what_jax_draws_with_its_key(key, dtype):
     keys = make_keys(key, 6)
-    whole = keys.normal((3, 2), 5, jnp.float64)
+    drawn = jax.jit(lambda keys: keys.normal((3, 2), 5, dtype))(keys).reshape(3, 2, 6, 5)
+    for i, own in enumerate(keys.each):
+        np.testing.assert_array_equal(drawn[:, :, i], jax.random.normal(own, (3, 2, 5), dtype))
+
+
+def test_another_generator_than_threefry_may_be_used():
+    keys = make_keys(jax.random.key(0, impl="rbg"), 4)
+    drawn = np.asarray(keys.normal((50,), 100, jnp.float32))
+    assert abs(drawn.var() - 1.0) < 5.0 * np.sqrt(2.0 / drawn.size)
+
+
+@precisions
+def test_a_batch_can_be_cut_anywhere(key, dtype):
+    keys = make_keys(key, 6)
+    whole = keys.normal((3, 2), 5, dtype)
     for begin, end in ((0, 2), (2, 6)):
-        part = Keys(keys.shared, keys.each[begin:end]).normal((3, 2), 5, jnp.float64)
+        part = Keys(keys.shared, keys.each[begin:end]).normal((3, 2), 5, dtype)
         np.testing.assert_array_equal(part, whole[..., 5 * begin : 5 * end])
 
 
-def test_particles_can_be_cut_into_equal_shares(key):
+@precisions
+def test_particles_can_be_cut_into_equal_shares(key, dtype):
     keys = make_keys(key, 4)
-    purpose = keys.split(2)[1].normal((3,), 6, jnp.float64).reshape(3, 4, 6)
+    purpose = keys.split(2)[1].normal((3,), 6, dtype).reshape(3, 4, 6)
     for i in range(3):
         share = Keys(keys.shared, keys.each, jnp.asarray(i), 3).split(2)[1]
-        part = share.normal((3,), 2, jnp.float64).reshape(3, 4, 2)
+        part = share.normal((3,), 2, dtype).reshape(3, 4, 2)
         np.testing.assert_array_equal(part, purpose[..., 2 * i : 2 * i + 2])
 
 

@@ -21,7 +21,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .keys import Keys
-from .sparse import Factor, conditional, prior_variance, sample_inducing, weigh, whitened_features
+from .projection import weigh
+from .sparse import Factor, conditional, prior_variance, sample_inducing, whitened_features
 
 NUM_FEATURES = 256  # of a pathwise prior draw
 
@@ -76,7 +77,7 @@ def _evaluate_trajectory(factor: Factor, state: DrawState, x: Float[Array, "inpu
 def _evaluate_mean(factor: Factor, state: DrawState, x: Float[Array, "inputs n"]) -> Moments:
     del state
     a = whitened_features(factor, x)
-    mean = weigh(factor.mean, a)
+    mean = weigh(factor.mean.T, a)
     return mean, jnp.broadcast_to(prior_variance(factor, a, x), mean.shape)
 
 

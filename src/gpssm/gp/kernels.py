@@ -114,42 +114,52 @@ def squared_distance(
 def stationary(
     profile: Profile,
     variance: Float[Array, " groups"],
+    inverse: Float[Array, "groups inputs"],
     z: Float[Array, "groups inputs m"],
-    x: Float[Array, "groups inputs n"],
+    x: Float[Array, "inputs n"],
 ) -> Float[Array, "groups m n"]:
-    """σ² ρ(|z − x|²) for every pair of columns, which the length scales have already divided.
+    """σ² ρ(|z − x/ℓ|²) for every pair of columns, with `inverse` = 1/ℓ, which z has in it already.
 
     The derivative is written by hand: it needs the matrix itself, not what led to it, and two
     small products with it, not a loop over the inputs.
     """
-    return _stationary_forward(profile, variance, z, x)[0]
+    return _stationary_forward(profile, variance, inverse, z, x)[0]
 
 
 def _stationary_forward(
-    profile: Profile, variance: Array, z: Array, x: Array
+    profile: Profile, variance: Array, inverse: Array, z: Array, x: Array
 ) -> tuple[Array, tuple[Array, ...]]:
-    value = variance[:, None, None] * _PROFILES[profile].rho(squared_distance(z, x))
+    distance = squared_distance(z, inverse[..., None] * x[None])
+    value = variance[:, None, None] * _PROFILES[profile].rho(distance)
     value = checkpoint_name(value, KERNEL_VALUES)
-    return value, (variance, z, x, value)
+    return value, (variance, inverse, z, x, value)
 
 
 def _stationary_backward(
     profile: Profile, saved: tuple[Array, ...], g: Array
-) -> tuple[Array, Array, Array]:
-    """With h = g k · rate: ∂/∂z = x hᵀ − z Σ_n h and ∂/∂x = z h − x Σ_m h."""
-    variance, z, x, value = saved
+) -> tuple[Array, Array, Array, Array]:
+    """With h = g k · rate and s = x/ℓ: ∂/∂z = s hᵀ − z Σ_n h and ∂/∂s = z h − s Σ_m h.
+
+    Sums come out of the same products as the rest, from a row of ones and, for the length scales,
+    from the squares of s. Of two factors the smaller one is transposed: reduced or transposed by
+    themselves, they would take as long as the products.
+    """
+    variance, inverse, z, x, value = saved
+    scaled = inverse[..., None] * x[None]
     change = g * value
-    h = change * _PROFILES[profile].rate(squared_distance(z, x))
-    at_z = _with_ones(x) @ jnp.swapaxes(h, 1, 2)  # the row of ones sums h in the same product
-    at_x = _with_ones(z) @ h
-    total = jnp.sum((_with_ones(x) @ jnp.swapaxes(change, 1, 2))[:, -1], axis=-1)
-    grad_z = at_z[:, :-1] - z * at_z[:, -1:]
-    grad_x = at_x[:, :-1] - x * at_x[:, -1:]
-    return total / variance, grad_z, grad_x
-
-
-def _with_ones(points: Float[Array, "groups inputs n"]) -> Float[Array, "groups inputs+1 n"]:
-    return jnp.concatenate([points, jnp.ones_like(points[:, :1])], axis=1)
+    h = change * _PROFILES[profile].rate(squared_distance(z, scaled))
+    ones = jnp.ones_like(scaled[:, :1])
+    columns = jnp.swapaxes(jnp.concatenate([scaled, ones, jnp.square(scaled)], axis=1), 1, 2)
+    inputs = scaled.shape[1]
+    at_z, sums, at_squares = jnp.split(
+        jnp.swapaxes(h @ columns, 1, 2), [inputs, inputs + 1], axis=1
+    )
+    at_x = jnp.concatenate([z, jnp.ones_like(z[:, :1])], axis=1) @ h
+    total = jnp.sum((change @ columns)[:, :, inputs], axis=-1)
+    grad_inverse = jnp.sum(z * at_z - at_squares, axis=-1) / inverse
+    grad_scaled = at_x[:, :-1] - scaled * at_x[:, -1:]
+    grad_x = jnp.sum(inverse[..., None] * grad_scaled, axis=0)
+    return total / variance, grad_inverse, at_z - z * sums, grad_x
 
 
 stationary.defvjp(_stationary_forward, _stationary_backward)
@@ -162,8 +172,7 @@ class _StationaryAt(AbstractCovariance):
     profile: Profile = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
-        scaled_x = self.inverse_lengthscales[..., None] * x[None]
-        return stationary(self.profile, self.variance, self.scaled_z, scaled_x)
+        return stationary(self.profile, self.variance, self.inverse_lengthscales, self.scaled_z, x)
 
     def diagonal(self, x: Float[Array, "inputs n"]) -> Float[Array, "groups n"]:
         return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], x.shape[1]))

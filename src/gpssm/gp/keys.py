@@ -5,11 +5,17 @@ particles has the numbers that it has among all of them. So a batch can be cut o
 anywhere, by sequences and by particles, and still gives the same numbers.
 """
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+
+from .normals import random_bits, to_normal
+
+_COUNTERS = 2**32  # numbers of one sequence that a counter of 32 bits can tell apart
 
 
 class Keys(eqx.Module):
@@ -41,14 +47,40 @@ class Keys(eqx.Module):
         self, shape: tuple[int, ...], particles: int, dtype: DTypeLike
     ) -> Float[Array, "*shape n"]:
         """Standard normal numbers [*shape, batch · particles], for this share of the particles."""
+        count = math.prod(shape) * self.shares * particles
+        if jnp.dtype(dtype) == jnp.float32 and count < _COUNTERS and _is_threefry(self.each):
+            drawn = self._threefry_normal(shape, particles)
+        else:
+            drawn = jax.vmap(lambda key: self._draw(key, shape, particles, dtype), out_axes=-2)(
+                self.each
+            )
+        return drawn.reshape(*shape, self.batch * particles)
 
-        def draw(key: PRNGKeyArray) -> Array:
-            drawn = jax.random.normal(key, (*shape, self.shares * particles), dtype)
-            if self.share is None:
-                return drawn
-            return jax.lax.dynamic_slice_in_dim(drawn, self.share * particles, particles, axis=-1)
+    def _draw(
+        self, key: PRNGKeyArray, shape: tuple[int, ...], particles: int, dtype: DTypeLike
+    ) -> Float[Array, "*shape particles"]:
+        """What one sequence draws."""
+        drawn = jax.random.normal(key, (*shape, self.shares * particles), dtype)
+        if self.share is None:
+            return drawn
+        return jax.lax.dynamic_slice_in_dim(drawn, self.share * particles, particles, axis=-1)
 
-        return jax.vmap(draw, out_axes=-2)(self.each).reshape(*shape, self.batch * particles)
+    def _threefry_normal(
+        self, shape: tuple[int, ...], particles: int
+    ) -> Float[Array, "*shape batch particles"]:
+        """The same numbers as `_draw` for all sequences, at once and where they belong."""
+        total = self.shares * particles
+        places = jnp.arange(math.prod(shape) * total, dtype=jnp.uint32).reshape(*shape, 1, total)
+        if self.share is not None:
+            places = jax.lax.dynamic_slice_in_dim(
+                places, self.share * particles, particles, axis=-1
+            )
+        key = jax.random.key_data(self.each).reshape(*[1] * len(shape), self.batch, 2)
+        return to_normal(random_bits((key[..., :1], key[..., 1:]), places))
+
+
+def _is_threefry(keys: Key[Array, " batch"]) -> bool:
+    return "threefry" in str(jax.random.key_impl(keys))
 
 
 def make_keys(key: PRNGKeyArray, batch: int) -> Keys:

@@ -15,14 +15,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.ad_checkpoint import checkpoint_name
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
 from .kernels import AbstractCovariance, AbstractKernel
 from .keys import Keys
 from .positive import positive, raw_positive
+from .projection import Projected, project, weigh
 
 Covariance = Literal["diagonal", "full", "delta"]
+MOMENTS = "moments of f"  # how a checkpoint of the time loop can name them
 
 # Jitter on the diagonal of Kzz, relative to its mean. In float32 the product with Lz⁻¹ amplifies
 # rounding by the condition number of Lz, hence the larger start.
@@ -80,9 +83,8 @@ class Factor(eqx.Module):
     """What the time loop needs of a sparse GP, factored once and cast to the rollout's dtype.
 
     In the coordinates of a = Lz⁻¹ k(z, x) the mean of q(u) is `mean`. Its covariance enters as
-    `std` on b (in u-space) or on a (whitened), or as `root` on a. `projection` has all the rows
-    by which k(z, x) is multiplied: Lz⁻¹ gives a, then Lz⁻ᵀ Lz⁻¹ gives b where it is needed, and
-    the rest gives the mean. One product of them all is faster than one after the other.
+    `std` on b (in u-space) or on a (whitened), or as `root` on a. `rows` times k(z, x) gives b or
+    a, whichever `std` or `root` is for, and then the mean.
     """
 
     kernel: AbstractKernel
@@ -91,8 +93,9 @@ class Factor(eqx.Module):
     Lz_inverse: Float[Array, "groups m m"]
     mean: Float[Array, "outputs m"]
     std: Float[Array, "outputs m"] | None
+    variances: Float[Array, "m outputs"] | None
     root: Float[Array, "outputs m m"] | None
-    projection: Float[Array, "groups rows m"]
+    rows: Float[Array, "groups rows m"]
     whitened: bool = eqx.field(static=True)
 
 
@@ -142,21 +145,21 @@ def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: DTypeLike) ->
         Lz_inverse,
         mean,
         std,
+        None if std is None else jnp.square(std).T,
         root,
-        _projection(Lz_inverse, mean, with_b=std is not None and not q.whitened),
+        _rows(Lz_inverse, mean, of_b=std is not None and not q.whitened),
         q.whitened,
     )
     return jax.tree.map(lambda leaf: leaf.astype(dtype), factor)
 
 
-def _projection(
-    Lz_inverse: Float[Array, "groups m m"], mean: Float[Array, "outputs m"], with_b: bool
+def _rows(
+    Lz_inverse: Float[Array, "groups m m"], mean: Float[Array, "outputs m"], of_b: bool
 ) -> Float[Array, "groups rows m"]:
-    """The rows that turn k(z, x) into a, b (if asked for) and E f."""
+    """The rows that turn k(z, x) into a, or into b if asked for, and then into E f."""
     groups, m, _ = Lz_inverse.shape
-    to_mean = mean.reshape(groups, -1, m) @ Lz_inverse
-    to_b = [jnp.swapaxes(Lz_inverse, -1, -2) @ Lz_inverse] if with_b else []
-    return jnp.concatenate([Lz_inverse, *to_b, to_mean], axis=1)
+    features = jnp.swapaxes(Lz_inverse, -1, -2) @ Lz_inverse if of_b else Lz_inverse
+    return jnp.concatenate([features, mean.reshape(groups, -1, m) @ Lz_inverse], axis=1)
 
 
 def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
@@ -164,46 +167,43 @@ def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Float[Arra
     return factor.Lz_inverse @ factor.kernel_at_z(x)
 
 
-def weigh(
-    weights: Float[Array, "outputs m"], features: Float[Array, "groups m n"]
-) -> Float[Array, "outputs n"]:
-    """Σ_m weights[d, m] features[g, m, n], with g = d, or the one group that all outputs share."""
-    if features.shape[0] == 1:
-        return weights @ features[0]
-    return jnp.einsum("dm,dmn->dn", weights, features)
-
-
 def prior_variance(
     factor: Factor, a: Float[Array, "groups m n"], x: Float[Array, "inputs n"]
 ) -> Float[Array, "groups n"]:
-    """Var(f(x) given u) = k(x,x) − aᵀa, kept above zero against rounding."""
-    total = factor.kernel_at_z.diagonal(x)
-    explained = jnp.sum(jnp.square(a), axis=1)
-    return jnp.maximum(total - explained, jnp.finfo(a.dtype).eps * total)
+    """Var(f(x) given u) = k(x,x) − aᵀa."""
+    return _unexplained(factor.kernel_at_z.diagonal(x), jnp.sum(jnp.square(a), axis=1))
+
+
+def _unexplained(
+    total: Float[Array, "groups n"], explained: Float[Array, "groups n"]
+) -> Float[Array, "groups n"]:
+    """k(x,x) − aᵀa, kept above zero against rounding."""
+    return jnp.maximum(total - explained, jnp.finfo(total.dtype).eps * total)
 
 
 def conditional(
     factor: Factor, x: Float[Array, "inputs n"]
 ) -> tuple[Float[Array, "outputs n"], Float[Array, "outputs n"]]:
     """Mean and variance of f(x) with u integrated out over q(u)."""
-    outputs, m = factor.mean.shape
-    rows = factor.projection @ factor.kernel_at_z(x)
-    a, between, mean = jnp.split(rows, [m, rows.shape[1] - outputs // rows.shape[0]], axis=1)
-    b = between if between.shape[1] else a
-    variance = prior_variance(factor, a, x) + inducing_variance(factor, a, b)
-    mean = mean.reshape(outputs, -1)
-    return mean, jnp.broadcast_to(variance, mean.shape)
+    k, total = factor.kernel_at_z(x), factor.kernel_at_z.diagonal(x)
+    if factor.whitened or factor.variances is None:
+        found = _project_whitened(factor, k)
+    else:
+        found = project(k, factor.Lz_inverse, factor.rows, factor.variances)
+    mean, explained, added = checkpoint_name(found, MOMENTS)
+    return mean, jnp.broadcast_to(_unexplained(total, explained) + added, mean.shape)
 
 
-def inducing_variance(
-    factor: Factor, a: Float[Array, "groups m n"], b: Float[Array, "groups m n"]
-) -> Array | float:
-    """What S adds to the variance of f(x): aᵀ S a, or bᵀ S b in u-space."""
+def _project_whitened(factor: Factor, k: Float[Array, "groups m n"]) -> Projected:
+    """As `project`, for an S that is stated for a, or zero."""
+    m, outputs = k.shape[1], factor.mean.shape[0]
+    a, mean = jnp.split(factor.rows @ k, [m], axis=1)
+    added = jnp.zeros((outputs, k.shape[2]), k.dtype)
     if factor.root is not None:
-        return jnp.sum(jnp.square(jnp.swapaxes(factor.root, -1, -2) @ a), axis=1)
-    if factor.std is not None:
-        return weigh(jnp.square(factor.std), jnp.square(b))
-    return 0.0
+        added = jnp.sum(jnp.square(jnp.swapaxes(factor.root, -1, -2) @ a), axis=1)
+    elif factor.variances is not None:
+        added = weigh(factor.variances, jnp.square(a))
+    return Projected(mean.reshape(added.shape), jnp.sum(jnp.square(a), axis=1), added)
 
 
 def sample_inducing(keys: Keys, factor: Factor, particles: int) -> Float[Array, "outputs m n"]:

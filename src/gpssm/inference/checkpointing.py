@@ -1,7 +1,8 @@
 """What the reverse pass of the time loop keeps of every step, and what it computes again.
 
 To keep everything would need memory for every intermediate result of every step, and is slower
-than to compute it again. The kernel values are the exception: exponentials are dear.
+than to compute it again. The kernel values are the exception, since exponentials are dear, and
+the moments of f, which are few and took a product to find.
 """
 
 from collections.abc import Callable
@@ -10,14 +11,16 @@ import jax
 
 from gpssm.gp import Factor
 from gpssm.gp.kernels import KERNEL_VALUES
+from gpssm.gp.sparse import MOMENTS
 
-_MOST_BYTES = 64e6  # of kernel values of one scan that may be kept
+_MOST_BYTES = 64e6  # of one kind of result of one scan that may be kept
 
 
 def checkpointed(step: Callable, factor: Factor, columns: int) -> Callable:
     """The step of a scan that visits so many columns x in all."""
     groups, _, m = factor.Lz_inverse.shape
-    kept = groups * m * columns * factor.z.dtype.itemsize
-    policies = jax.checkpoint_policies
-    policy = policies.save_only_these_names(KERNEL_VALUES) if kept <= _MOST_BYTES else None
-    return jax.checkpoint(step, policy=policy)
+    rows = {KERNEL_VALUES: groups * m, MOMENTS: groups + 2 * factor.mean.shape[0]}
+    size = columns * factor.z.dtype.itemsize
+    kept = [name for name, count in rows.items() if count * size <= _MOST_BYTES]
+    policy = jax.checkpoint_policies.save_only_these_names(*kept)
+    return jax.checkpoint(step, policy=policy, prevent_cse=False)  # which a scan does not need

@@ -1,0 +1,87 @@
+"""From k = k(z, x) to the moments of f(x), for q(u) = N(m, S) in u-space with a diagonal S.
+
+With a = Lz⁻¹ k and b = Kz⁻¹ k, and the rows W = mᵀ Kz⁻¹:
+
+    E f = W k          explained = kᵀ Kz⁻¹ k = aᵀa          added = bᵀ S b
+    Var f = k(x,x) − explained + added
+
+The derivative is written by hand. The value of `explained` is that of aᵀa, which is sound in
+float32; its derivative is that of kᵀ Kz⁻¹ k, which needs b only. So the products of the reverse
+pass have half of the rows of the forward one, and these products are what training takes.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+class Projected(NamedTuple):
+    """E f, and what u explains and what its uncertainty adds of the variance of f."""
+
+    mean: Float[Array, "outputs n"]
+    explained: Float[Array, "groups n"]
+    added: Float[Array, "outputs n"]
+
+
+def weigh(
+    weights: Float[Array, "m outputs"], features: Float[Array, "groups m n"]
+) -> Float[Array, "outputs n"]:
+    """Σ_m weights[m, d] features[g, m, n], with g = d, or the one group that all outputs share."""
+    if features.shape[0] == 1:
+        return weights.T @ features[0]
+    return jnp.einsum("md,dmn->dn", weights, features)
+
+
+@jax.custom_vjp
+def project(
+    k: Float[Array, "groups m n"],
+    Lz_inverse: Float[Array, "groups m m"],
+    rows: Float[Array, "groups rows m"],
+    variances: Float[Array, "m outputs"],
+) -> Projected:
+    """The moments from k, where `rows` are those of Kz⁻¹, then W, and `variances` is diag(S).
+
+    `Lz_inverse` has no derivative here: `rows` have it all.
+    """
+    return _forward(k, Lz_inverse, rows, variances)[0]
+
+
+def _forward(k: Array, Lz_inverse: Array, rows: Array, variances: Array) -> tuple[Projected, tuple]:
+    m = k.shape[1]
+    # One product is faster than two. XLA takes the concatenation out of the time loop.
+    a, b, mean = jnp.split(jnp.concatenate([Lz_inverse, rows], axis=1) @ k, [m, 2 * m], axis=1)
+    explained, added = jnp.sum(jnp.square(a), axis=1), weigh(variances, jnp.square(b))
+    return Projected(mean.reshape(added.shape), explained, added), (k, rows, variances)
+
+
+def _backward(saved: tuple[Array, ...], slopes: Projected) -> tuple[Array | None, ...]:
+    k, rows, variances = saved
+    groups, m, _ = k.shape
+    b = rows[:, :m] @ k
+    slope_mean = slopes.mean.reshape(groups, -1, k.shape[2])
+    slope_explained = slopes.explained[:, None]
+    slope_b = 2.0 * b * _spread_back(variances, slopes.added, groups)
+    slope_k = jnp.swapaxes(rows, 1, 2) @ jnp.concatenate([slope_b, slope_mean], axis=1)
+    outer = jnp.concatenate([slope_b + slope_explained * k, slope_mean], axis=1)
+    slope_rows = outer @ jnp.swapaxes(k, 1, 2)
+    slope_variances = _variance_slopes(slopes.added, jnp.square(b))
+    return slope_k + 2.0 * slope_explained * b, None, slope_rows, slope_variances
+
+
+def _spread_back(variances: Array, slope: Array, groups: int) -> Float[Array, "groups m n"]:
+    """The derivative of `weigh` by its features."""
+    if groups == 1:
+        return (variances @ slope)[None]
+    return variances.T[:, :, None] * slope[:, None, :]
+
+
+def _variance_slopes(slope: Array, squares: Array) -> Float[Array, "m outputs"]:
+    """The derivative of `weigh` by its weights."""
+    if squares.shape[0] == 1:
+        return squares[0] @ slope.T  # of two factors, the smaller one is transposed
+    return jnp.einsum("dn,dmn->md", slope, squares)
+
+
+project.defvjp(_forward, _backward)
