@@ -2,15 +2,20 @@
 
     python -m experiments.tailsitter            results/tailsitter.json and results/tailsitter.md
     python -m experiments.tailsitter --quick    few steps, into runs/quick
+    python -m experiments.tailsitter --validate --steps 1000 --set k=1 learning_rate=0.02
+                                                how settings are chosen, into runs/validation
 
 Flights at 25 Hz. Trained on four of them, tested on two: open-loop pose error from a warm-up,
-beside the last velocity held, a linear ARX and a black-box CBF-SSM.
+beside the last velocity held, a linear ARX and a black-box CBF-SSM. With --validate the fourth
+flight takes the place of the test flights, and the other three are trained on.
 """
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,8 +83,13 @@ def models() -> dict[str, gpssm.Model]:
 
 
 @cache
-def flights() -> Dataset:
-    return gpssm.load_dataset("tailsitter").decimate(FACTOR, average_inputs=True)
+def flights(validate: bool = False) -> tuple[Dataset, Dataset]:
+    """To train on, and to score on."""
+    data = gpssm.load_dataset("tailsitter").decimate(FACTOR, average_inputs=True)
+    if not validate:
+        return data.train, data.test
+    *others, last = data.train.experiments
+    return replace(data.train, experiments=others), replace(data.train, experiments=[last])
 
 
 # ---------------------------------------------------------------------- forecasts
@@ -127,35 +137,55 @@ def scores(forecasts: Sequence[np.ndarray], stretches: Sequence[Stretches]) -> d
 # ---------------------------------------------------------------------- the command
 
 
-def compute(steps: int, results: Path, names: Sequence[str]) -> None:
+def compute(
+    steps: int, results: Path, names: Sequence[str], validate: bool, changes: dict[str, Any]
+) -> None:
     path = results / "tailsitter.json"
-    data = flights()
-    stretches = [cut(each, WARMUP, HORIZON, EVERY) for each in data.test.experiments]
+    train, test = flights(validate)
+    stretches = [cut(each, WARMUP, HORIZON, EVERY) for each in test.experiments]
     record = read_json(path) or {"methods": {}}
     found = record["methods"]
     found["last velocity held"] = scores([hold_velocity(*each) for each in stretches], stretches)
     if "linear ARX" not in found:
-        predict, chosen = linear(data.train)
+        predict, chosen = linear(train)
         found["linear ARX"] = scores([predict(*each) for each in stretches], stretches)
         found["linear ARX"]["chosen"] = chosen
     write_json(path, record)
+    training = {
+        **_TRAINING,
+        **{k: v for k, v in changes.items() if k in gpssm.Training.model_fields},
+    }
+    of_model = {k: v for k, v in changes.items() if k not in training}
     for name, model in models().items():
-        if name not in names or found.get(name, {}).get("steps") == steps:
+        label = name + "".join(f", {k}={v}" for k, v in changes.items())
+        label += f", {steps} steps" if validate else ""
+        if name not in names or found.get(label, {}).get("steps") == steps:
             continue
         begin = time.monotonic()
-        run = gpssm.fit(model, data.train, steps=steps, **_TRAINING)
-        run.save(results.parent / "runs" / f"tailsitter-{name.split()[0]}-{steps}.gpssm")
-        found[name] = scores([forecast(run, each, WARMUP) for each in stretches], stretches)
-        found[name] |= {"steps": steps, "seconds": time.monotonic() - begin}
+        run = gpssm.fit(model.replace(**of_model), train, steps=steps, **training)
+        run.save(results.parent / "runs" / f"tailsitter-{label.replace(' ', '-')}.gpssm")
+        found[label] = scores([forecast(run, each, WARMUP) for each in stretches], stretches)
+        found[label] |= {"steps": steps, "seconds": time.monotonic() - begin}
         record |= {
-            "training": _TRAINING,
-            "test flights": [each.name for each in data.test.experiments],
+            "training": training,
+            "test flights": [each.name for each in test.experiments],
             "starts": [len(u) for u, _ in stretches],
             "versions": provenance(),
         }
         write_json(path, record)
-        print(name, {k: v for k, v in found[name].items() if k != "flights"}, flush=True)
+        print(label, {k: v for k, v in found[label].items() if k != "flights"}, flush=True)
         jax.clear_caches()
+
+
+def changed(assignments: Sequence[str]) -> dict[str, Any]:
+    """`key=value` of the command line, the values as in JSON or plain text."""
+    found = {}
+    for key, _, text in (each.partition("=") for each in assignments):
+        try:
+            found[key] = json.loads(text)
+        except json.JSONDecodeError:
+            found[key] = text
+    return found
 
 
 def page(results: Path) -> str:
@@ -173,12 +203,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="experiments.tailsitter", description=__doc__)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--methods", nargs="+", default=list(models()))
-    parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
+    parser.add_argument("--results", type=Path, help="default: see above")
     parser.add_argument("--quick", action="store_true", help="20 steps")
+    parser.add_argument("--validate", action="store_true", help="on the last training flight")
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="other settings")
     options = parser.parse_args(arguments)
+    if options.set and not options.validate:
+        parser.error("--set: settings are chosen with --validate, and then written into models()")
     gpssm.prepare()
-    results = options.results or ROOT / ("runs/quick/results" if options.quick else "results")
-    compute(20 if options.quick else options.steps, results, options.methods)
+    folder = "runs/quick/results" if options.quick else "results"
+    results = options.results or ROOT / ("runs/validation/results" if options.validate else folder)
+    steps = 20 if options.quick else options.steps
+    compute(steps, results, options.methods, options.validate, changed(options.set))
     write_text(results / "tailsitter.md", page(results))
     print(page(results))
     return 0
