@@ -24,20 +24,23 @@ class ForwardPass(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What the forward pass conditions on: the outputs, and the smoothed hidden components."""
+    """x̃[1:T] for every particle: the outputs, then the smoothed hidden components."""
 
-    y: Float[Array, "time outputs batch"]
-    known: Bool[Array, "time outputs batch"]
-    hidden: Float[Array, "time hidden n"]
-    active: Bool[Array, " time"]
+    values: Float[Array, "time rows n"]
+    known: Bool[Array, "time rows n"]
 
 
 def make_target(
-    sequences: Sequences, hidden: Float[Array, "time hidden n"], conditioned: int
+    sequences: Sequences, hidden: Float[Array, "time hidden n"], conditioned: int, particles: int
 ) -> Target:
     """The first `conditioned` steps are conditioned on; the rest is open loop."""
-    active = jnp.arange(sequences.length) < conditioned
-    return Target(sequences.y, sequences.mask, hidden, active)
+    active = (jnp.arange(sequences.length) < conditioned)[:, None, None]
+    known = repeat_particles(sequences.mask & active, particles)
+    hidden_known = jnp.broadcast_to(active, hidden.shape)
+    return Target(
+        jnp.concatenate([repeat_particles(sequences.y, particles), hidden], axis=1),
+        jnp.concatenate([known, hidden_known], axis=1),
+    )
 
 
 def forward_pass(
@@ -93,17 +96,13 @@ def _condition(
     system: System, prior: tuple[Array, Array], goal: Target, noise: Array
 ) -> tuple[Array, Array]:
     """Soft conditioning; with no backward pass only the observed components are corrected."""
-    particles, states = system.config.particles, prior[0].shape[0]
-    known = repeat_particles(goal.known & goal.active, particles)
-    hidden_known = jnp.broadcast_to(goal.active, goal.hidden.shape)
-    values = jnp.concatenate([repeat_particles(goal.y, particles), goal.hidden])
-    rows = values.shape[0]
+    rows, states = goal.values.shape[0], prior[0].shape[0]
     mean, variance = soft_condition(
         prior[0][:rows],
         prior[1][:rows],
-        values,
+        goal.values,
         noise,
-        jnp.concatenate([known, hidden_known]),
+        goal.known,
         system.config.k,
         system.config.inflate_noise,
     )

@@ -7,6 +7,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
@@ -59,8 +60,7 @@ def over_devices(gradient: Gradient, mesh: Mesh) -> Gradient:
             sequences,
             weights,
         )
-        slopes = with_particles(slopes, system.config.particles)
-        return jax.tree.map(_mean, (terms, slopes))
+        return _mean((terms, with_particles(slopes, system.config.particles)))
 
     whole, cut = PartitionSpec(), PartitionSpec(None, None, SEQUENCES)
     shared = jax.shard_map(
@@ -123,5 +123,7 @@ def with_particles(system: System, particles: int) -> System:
     return System(system.model, system.posterior, system.config.replace(particles=particles))
 
 
-def _mean(value: Array) -> Array:
-    return jax.lax.pmean(value, AXES)
+def _mean(tree: Tree) -> Tree:
+    """The mean over all devices, in one message: each of many would have to be waited for."""
+    numbers, restore = ravel_pytree(tree)
+    return restore(jax.lax.pmean(numbers, AXES))
