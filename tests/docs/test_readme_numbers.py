@@ -1,0 +1,39 @@
+"""The numbers in the prose of the README are those of the results that it speaks of."""
+
+import json
+import re
+
+from experiments.drone_figures import pose_error
+from experiments.files import ROOT, read_json
+from experiments.length_pages import ratios, read_records
+
+# One space between words, wherever the lines end.
+README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+
+
+def test_times_of_the_peers_are_those_of_the_benchmark():
+    rows = json.loads((ROOT / "benchmarks" / "results.json").read_text())["rows"]
+    small = [row for row in rows if row["workload"] == "small" and not row["settings"]]
+    ours = next(r for r in small if r["method"] == "cbf-ssm-50" and r["devices"] == 1)
+    gpjax, gpytorch = (
+        next(r for r in small if name in r["method"])["minimum"] / ours["minimum"]
+        for name in ("GPJax", "GPyTorch")
+    )
+    assert f"One training step on one core takes {1e3 * ours['minimum']:.0f} ms" in README
+    assert f"{gpjax:.0f} times as long with GPJax and {gpytorch:.0f} times" in README
+
+
+def test_ratios_of_the_car_are_those_of_the_study():
+    (told,) = ratios(read_records(ROOT / "results" / "sequence_length" / "dubins"))
+    shares = re.findall(r"[\d.]+ of that of \S+SSM|[\d.]+ of that of VCDT", told)
+    assert len(shares) == 2
+    assert all(share in README for share in shares)
+
+
+def test_ratios_of_the_drone_are_those_of_the_study():
+    physics, ours = (
+        read_json(ROOT / "results" / "drone" / f"{name}.json") for name in ("physics", "cbf-ssm-50")
+    )
+    pose = pose_error(ours["open_loop"]) / pose_error(physics)
+    assert f"learned to {ours['force']['ratio']:.2f} of the error of the equations" in README
+    assert f"off by {pose:.2f} of what they are off" in README
