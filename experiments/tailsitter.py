@@ -29,9 +29,12 @@ from gpssm.data import Dataset
 from gpssm.mechanics import euler_rates
 from gpssm.prediction import arx
 from gpssm.prediction.baselines import ArxOrder
+from gpssm.report import markdown_table
 
+from .drone_figures import HYBRID
 from .files import ROOT, provenance, read_json, write_json, write_text
 from .open_loop import Stretches, cut, distance, errors_at, forecast
+from .pages import MISSING, publish
 
 FACTOR, STEP = 4, 0.04  # of the 100 Hz of the files
 WARMUP, HORIZON, EVERY = 16, 50, 15
@@ -188,20 +191,29 @@ def changed(assignments: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def page(results: Path) -> str:
-    found = read_json(results / "tailsitter.json")["methods"]
+def page(record: dict[str, Any]) -> str:
+    """A row for every model; of a fitted one, how long it was trained."""
     heads = [f"{q} at {h}" for q in ("position [m]", "attitude [rad]") for h in HORIZONS]
-    lines = ["# Tail-sitter, two unseen flights: open-loop RMSE", ""]
-    lines += [f"| model | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
-    for name, each in found.items():
+    rows = []
+    for name, each in record["methods"].items():
         cells = [f"{each[q][h]:.3f}" for q in ("position [m]", "attitude [rad]") for h in HORIZONS]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+        rows.append([name, str(each.get("steps", MISSING)), *cells])
+    return "\n\n".join([
+        "Open-loop RMSE over starts all along the flights "
+        f"{' and '.join(record['test flights'])}, one seed.",
+        markdown_table(["model", "steps", *heads], rows),
+    ])  # fmt: skip
+
+
+def write_pages(results: Path) -> list[Path]:
+    path, body = results / "tailsitter.md", page(read_json(results / "tailsitter.json"))
+    write_text(path, f"# Tail-sitter, unseen flights\n\n{body}\n")
+    return [path, *publish(results, HYBRID, body, "tailsitter")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="experiments.tailsitter", description=__doc__)
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--methods", nargs="+", default=list(models()))
     parser.add_argument("--results", type=Path, help="default: see above")
     parser.add_argument("--quick", action="store_true", help="20 steps")
@@ -215,8 +227,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = options.results or ROOT / ("runs/validation/results" if options.validate else folder)
     steps = 20 if options.quick else options.steps
     compute(steps, results, options.methods, options.validate, changed(options.set))
-    write_text(results / "tailsitter.md", page(results))
-    print(page(results))
+    for path in write_pages(results):
+        print(f"written: {path}")
     return 0
 
 

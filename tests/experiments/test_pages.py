@@ -10,6 +10,7 @@ from experiments.drone_figures import read_records as drone_records
 from experiments.files import read_json, write_json
 from experiments.length_pages import UNSTABLE, read_records
 from experiments.length_pages import tables as length_tables
+from experiments.tailsitter import page as tailsitter_page
 
 from experiments import pages
 
@@ -148,3 +149,10 @@ def test_the_page_of_hybrid_models_has_the_numbers_of_the_drone():
     body = drone_page(read_json(results / "drone" / "physics.json"), drone_records(results))
     assert body in HYBRID.read_text(encoding="utf-8"), "run: python -m experiments.drone --pages"
     assert body in (results / "drone.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_hybrid_models_has_the_numbers_of_the_tail_sitter():
+    results = pages.ROOT / "results"
+    body = tailsitter_page(read_json(results / "tailsitter.json"))
+    assert body in HYBRID.read_text(encoding="utf-8"), "run: make tailsitter"
+    assert body in (results / "tailsitter.md").read_text(encoding="utf-8")
