@@ -33,7 +33,7 @@ METHODS = ("cbf-ssm", "vcdt", "pr-ssm")
 LENGTHS = (50, 25, 100, 10, 200)  # the most telling first
 SHOWN = ("cbf-ssm", 50)  # of figure 4
 SEED, STEPS, STATES_PER_STEP = 0, 2000, 600
-QUICK_LENGTHS, QUICK_STEPS = (10, 50), 200  # enough to see the order of the methods
+QUICK_LENGTHS, QUICK_STEPS = (10, 50), 1000  # enough to see the order of the methods
 WARMUP, HORIZON, EVERY = 32, 100, 40
 HORIZONS = {"0.5 s": WARMUP + 49, "1 s": WARMUP + 99}
 _SHARED = {
@@ -126,7 +126,8 @@ def predicted_wrench(run: gpssm.Run, truth: Flight) -> tuple[np.ndarray, np.ndar
     """
     mean, std = run.learned(truth.states, truth.u)
     physics = voliro_physics()
-    noise = np.sqrt(np.asarray(run.system.model.transition.noise)[7:])
+    with jax.enable_x64(True):  # which the parameters are in
+        noise = np.sqrt(np.asarray(run.system.model.transition.noise)[7:])
     mass = np.array([MASS] * 3 + [physics.parameters[f"inertia_{axis}"] for axis in "xyz"])
     scales = np.array([physics.scales[name] for name in physics.hidden])
     return physical_wrench(truth.u) + mean, np.hypot(std, noise * scales * mass / STEP)

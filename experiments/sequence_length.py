@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 import gpssm
@@ -107,10 +108,11 @@ def _started_late(run: gpssm.Run) -> Predict:
 def fitted_noise(run: gpssm.Run) -> dict[str, list[float]]:
     """Σy and the observed entries of Σx, in the units of the data."""
     model, scale = run.system.model, np.square(np.asarray(run.normalisation.y_std))
-    observed = np.asarray(model.transition.noise)[: model.dim_y]
+    with jax.enable_x64(True):  # which the parameters are in
+        outputs, states = np.asarray(model.emission.noise), np.asarray(model.transition.noise)
     return {
-        "observation_variance": (np.asarray(model.emission.noise) * scale).tolist(),
-        "process_variance": (observed * scale).tolist(),
+        "observation_variance": (outputs * scale).tolist(),
+        "process_variance": (states[: model.dim_y] * scale).tolist(),
     }
 
 
