@@ -33,6 +33,7 @@ from gpssm.training.step import Dials, start, undialled
 HERE = Path(__file__).parent
 OURS, BASE = "cbf-ssm-50", "pr-ssm"
 PEERS = ("GPJax in a scan", "PyTorch + GPyTorch")
+STEPS_OF_A_CALL = {"small": CHUNK, "sarcos": 10}  # `fit` does CHUNK; of the others two take seconds
 
 
 def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, settings: dict):
@@ -43,7 +44,7 @@ def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, se
     examples = from_batch_first(*windows.read(windows.starts[:8], workload.steps))
     systems = [build(jax.random.key(seed), model, examples) for seed in range(seeds)]
     state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(start(s, training) for s in systems))
-    count = CHUNK if workload.name == "small" else 2
+    count = STEPS_OF_A_CALL.get(workload.name, 2)
     mesh = make_mesh(workload.batch, workload.particles, jax.devices()[:devices])
     weights = training.weights(model, windows.num_rows)
     keys = jax.random.split(jax.random.key(1), seeds)
