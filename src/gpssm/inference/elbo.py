@@ -135,7 +135,7 @@ def posterior_pass(
     x1, initial_kl = _first_state(keys_initial, system, sequences, backward)
     target = None
     if config.target != "none":
-        target = make_target(sequences, backward.hidden, conditioned, config.particles)
+        target = make_target(sequences, backward.hidden, conditioned, config)
     if u is None:
         u = sequences.u
     elif target is not None:

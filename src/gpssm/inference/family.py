@@ -49,6 +49,9 @@ class Model(Settings):
     lag: int | None = Field(
         16, ge=1, description="look-ahead of a window of the backward pass; None: no windows"
     )
+    lookahead: int = Field(
+        0, ge=0, description="later outputs that a smoothed hidden state must have seen to count"
+    )
     smoother_sees_next_output: bool = Field(
         True, description="y[t+1] among the inputs of the backward GP (not in the authors' code)"
     )

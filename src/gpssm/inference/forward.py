@@ -12,7 +12,7 @@ from gpssm.model.transition import predict_state
 
 from .checkpointing import checkpointed
 from .conditioning import soft_condition
-from .family import System
+from .family import Model, System
 from .sequences import Sequences, repeat_particles
 
 
@@ -31,14 +31,17 @@ class Target(NamedTuple):
 
 
 def make_target(
-    sequences: Sequences, hidden: Float[Array, "time hidden n"], conditioned: int, particles: int
+    sequences: Sequences, hidden: Float[Array, "time hidden n"], conditioned: int, config: Model
 ) -> Target:
-    """The first `conditioned` steps are conditioned on; the rest is open loop."""
-    active = (jnp.arange(sequences.length) < conditioned)[:, None, None]
-    known = repeat_particles(sequences.mask & active, particles)
-    hidden_known = jnp.broadcast_to(active, hidden.shape)
+    """The first `conditioned` steps are conditioned on; the rest is open loop.
+
+    A hidden component counts where the backward pass has seen `lookahead` later outputs.
+    """
+    time = jnp.arange(sequences.length)[:, None, None]
+    known = repeat_particles(sequences.mask & (time < conditioned), config.particles)
+    hidden_known = jnp.broadcast_to(time < conditioned - config.lookahead, hidden.shape)
     return Target(
-        jnp.concatenate([repeat_particles(sequences.y, particles), hidden], axis=1),
+        jnp.concatenate([repeat_particles(sequences.y, config.particles), hidden], axis=1),
         jnp.concatenate([known, hidden_known], axis=1),
     )
 
