@@ -5,9 +5,9 @@ With a = Lz⁻¹ k and b = Kz⁻¹ k, and the rows W = mᵀ Kz⁻¹:
     E f = W k          explained = kᵀ Kz⁻¹ k = aᵀa          added = bᵀ S b
     Var f = k(x,x) − explained + added
 
-The derivative is written by hand. The value of `explained` is that of aᵀa, which is sound in
-float32; its derivative is that of kᵀ Kz⁻¹ k, which needs b only. So the products of the reverse
-pass have half of the rows of the forward one, and these products are what training takes.
+The derivative is written by hand: ∂(aᵀa)/∂k = 2b, which is there anyway, so that no product with
+Lz⁻ᵀ is needed. The derivative by Lz⁻¹ stays one by Lz⁻¹: by Kz⁻¹ it would be a product less, but
+in float32 its rounding would be amplified by the square of the condition number.
 """
 
 from typing import NamedTuple
@@ -41,10 +41,7 @@ def project(
     rows: Float[Array, "groups rows m"],
     variances: Float[Array, "m outputs"],
 ) -> Projected:
-    """The moments from k, where `rows` are those of Kz⁻¹, then W, and `variances` is diag(S).
-
-    `Lz_inverse` has no derivative here: `rows` have it all.
-    """
+    """The moments from k, where `rows` are those of Kz⁻¹, then W, and `variances` is diag(S)."""
     return _forward(k, Lz_inverse, rows, variances)[0]
 
 
@@ -53,21 +50,21 @@ def _forward(k: Array, Lz_inverse: Array, rows: Array, variances: Array) -> tupl
     # One product is faster than two. XLA takes the concatenation out of the time loop.
     a, b, mean = jnp.split(jnp.concatenate([Lz_inverse, rows], axis=1) @ k, [m, 2 * m], axis=1)
     explained, added = jnp.sum(jnp.square(a), axis=1), weigh(variances, jnp.square(b))
-    return Projected(mean.reshape(added.shape), explained, added), (k, rows, variances)
+    return Projected(mean.reshape(added.shape), explained, added), (k, Lz_inverse, rows, variances)
 
 
-def _backward(saved: tuple[Array, ...], slopes: Projected) -> tuple[Array | None, ...]:
-    k, rows, variances = saved
+def _backward(saved: tuple[Array, ...], slopes: Projected) -> tuple[Array, ...]:
+    k, Lz_inverse, rows, variances = saved
     groups, m, _ = k.shape
-    b = rows[:, :m] @ k
+    a, b = jnp.split(jnp.concatenate([Lz_inverse, rows[:, :m]], axis=1) @ k, 2, axis=1)
     slope_mean = slopes.mean.reshape(groups, -1, k.shape[2])
-    slope_explained = slopes.explained[:, None]
+    slope_explained = 2.0 * slopes.explained[:, None]
     slope_b = 2.0 * b * _spread_back(variances, slopes.added, groups)
     slope_k = jnp.swapaxes(rows, 1, 2) @ jnp.concatenate([slope_b, slope_mean], axis=1)
-    outer = jnp.concatenate([slope_b + slope_explained * k, slope_mean], axis=1)
-    slope_rows = outer @ jnp.swapaxes(k, 1, 2)
+    outer = jnp.concatenate([slope_explained * a, slope_b, slope_mean], axis=1)
+    slope_Lz_inverse, slope_rows = jnp.split(outer @ jnp.swapaxes(k, 1, 2), [m], axis=1)
     slope_variances = _variance_slopes(slopes.added, jnp.square(b))
-    return slope_k + 2.0 * slope_explained * b, None, slope_rows, slope_variances
+    return slope_k + slope_explained * b, slope_Lz_inverse, slope_rows, slope_variances
 
 
 def _spread_back(variances: Array, slope: Array, groups: int) -> Float[Array, "groups m n"]:
