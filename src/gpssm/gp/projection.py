@@ -53,6 +53,16 @@ def _forward(k: Array, Lz_inverse: Array, rows: Array, variances: Array) -> tupl
     return Projected(mean.reshape(added.shape), explained, added), (k, Lz_inverse, rows, variances)
 
 
+def project_plainly(
+    k: Float[Array, "groups m n"],
+    Lz_inverse: Float[Array, "groups m m"],
+    rows: Float[Array, "groups rows m"],
+    variances: Float[Array, "m outputs"],
+) -> Projected:
+    """As `project`, the derivative left to JAX: where Kz is all but singular, b is too rough."""
+    return _forward(k, Lz_inverse, rows, variances)[0]
+
+
 def _backward(saved: tuple[Array, ...], slopes: Projected) -> tuple[Array, ...]:
     k, Lz_inverse, rows, variances = saved
     groups, m, _ = k.shape

@@ -19,10 +19,10 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
-from .kernels import AbstractCovariance, AbstractKernel
+from .kernels import AbstractCovariance, AbstractKernel, Stationary
 from .keys import Keys
 from .positive import positive, raw_positive
-from .projection import Projected, project, weigh
+from .projection import Projected, project, project_plainly, weigh
 
 Covariance = Literal["diagonal", "full", "delta"]
 MOMENTS = "moments of f"  # how a checkpoint of the time loop can name them
@@ -189,7 +189,9 @@ def conditional(
     if factor.whitened or factor.variances is None:
         found = _project_whitened(factor, k)
     else:
-        found = project(k, factor.Lz_inverse, factor.rows, factor.variances)
+        sound = isinstance(factor.kernel, Stationary)  # a linear kernel has the rank of its inputs
+        of_k = project if sound else project_plainly
+        found = of_k(k, factor.Lz_inverse, factor.rows, factor.variances)
     mean, explained, added = checkpoint_name(found, MOMENTS)
     return mean, jnp.broadcast_to(_unexplained(total, explained) + added, mean.shape)
 
