@@ -34,33 +34,28 @@ def weigh(
     return jnp.einsum("md,dmn->dn", weights, features)
 
 
-@jax.custom_vjp
-def project(
-    k: Float[Array, "groups m n"],
-    Lz_inverse: Float[Array, "groups m m"],
-    rows: Float[Array, "groups rows m"],
-    variances: Float[Array, "m outputs"],
-) -> Projected:
-    """The moments from k, where `rows` are those of Kz⁻¹, then W, and `variances` is diag(S)."""
-    return _forward(k, Lz_inverse, rows, variances)[0]
-
-
-def _forward(k: Array, Lz_inverse: Array, rows: Array, variances: Array) -> tuple[Projected, tuple]:
-    m = k.shape[1]
-    # One product is faster than two. XLA takes the concatenation out of the time loop.
-    a, b, mean = jnp.split(jnp.concatenate([Lz_inverse, rows], axis=1) @ k, [m, 2 * m], axis=1)
-    explained, added = jnp.sum(jnp.square(a), axis=1), weigh(variances, jnp.square(b))
-    return Projected(mean.reshape(added.shape), explained, added), (k, Lz_inverse, rows, variances)
-
-
 def project_plainly(
     k: Float[Array, "groups m n"],
     Lz_inverse: Float[Array, "groups m m"],
     rows: Float[Array, "groups rows m"],
     variances: Float[Array, "m outputs"],
 ) -> Projected:
-    """As `project`, the derivative left to JAX: where Kz is all but singular, b is too rough."""
-    return _forward(k, Lz_inverse, rows, variances)[0]
+    """The moments from k, where `rows` are those of Kz⁻¹, then W, and `variances` is diag(S).
+
+    The derivative is JAX's own: where Kz is all but singular, b is too rough for the one below.
+    """
+    m = k.shape[1]
+    # One product is faster than two. XLA takes the concatenation out of the time loop.
+    a, b, mean = jnp.split(jnp.concatenate([Lz_inverse, rows], axis=1) @ k, [m, 2 * m], axis=1)
+    explained, added = jnp.sum(jnp.square(a), axis=1), weigh(variances, jnp.square(b))
+    return Projected(mean.reshape(added.shape), explained, added)
+
+
+project = jax.custom_vjp(project_plainly)
+
+
+def _forward(*arguments: Array) -> tuple[Projected, tuple[Array, ...]]:
+    return project_plainly(*arguments), arguments
 
 
 def _backward(saved: tuple[Array, ...], slopes: Projected) -> tuple[Array, ...]:
