@@ -21,8 +21,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .keys import Keys
-from .projection import weigh
-from .sparse import Factor, conditional, prior_variance, sample_inducing, whitened_features
+from .sparse import (
+    Factor,
+    conditional,
+    prior_variance,
+    sample_inducing,
+    weigh,
+    whitened_features,
+)
 
 NUM_FEATURES = 256  # of a pathwise prior draw
 

@@ -19,10 +19,9 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
-from .kernels import AbstractCovariance, AbstractKernel, Stationary
+from .kernels import AbstractCovariance, AbstractKernel
 from .keys import Keys
 from .positive import positive, raw_positive
-from .projection import Projected, project, project_plainly, weigh
 
 Covariance = Literal["diagonal", "full", "delta"]
 MOMENTS = "moments of f"  # how a checkpoint of the time loop can name them
@@ -83,8 +82,8 @@ class Factor(eqx.Module):
     """What the time loop needs of a sparse GP, factored once and cast to the rollout's dtype.
 
     In the coordinates of a = Lz⁻¹ k(z, x) the mean of q(u) is `mean`. Its covariance enters as
-    `std` on b (in u-space) or on a (whitened), or as `root` on a. `rows` times k(z, x) gives b or
-    a, whichever `std` or `root` is for, and then the mean.
+    `std` on b (in u-space) or on a (whitened), or as `root` on a. `rows` times k(z, x) gives a,
+    then b where `std` is for it, and then the mean.
     """
 
     kernel: AbstractKernel
@@ -156,10 +155,15 @@ def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: DTypeLike) ->
 def _rows(
     Lz_inverse: Float[Array, "groups m m"], mean: Float[Array, "outputs m"], of_b: bool
 ) -> Float[Array, "groups rows m"]:
-    """The rows that turn k(z, x) into a, or into b if asked for, and then into E f."""
+    """The rows that turn k(z, x) into a, into b if asked for, and into E f: one product, not three.
+
+    The time loop's derivative must go through a and Lz⁻¹ where the variance does. That of aᵀa is
+    2b, too, and b is there, but in float32 b has rounding errors as large as the condition number.
+    """
     groups, m, _ = Lz_inverse.shape
-    features = jnp.swapaxes(Lz_inverse, -1, -2) @ Lz_inverse if of_b else Lz_inverse
-    return jnp.concatenate([features, mean.reshape(groups, -1, m) @ Lz_inverse], axis=1)
+    of_mean = mean.reshape(groups, -1, m) @ Lz_inverse
+    Kz_inverse = [jnp.swapaxes(Lz_inverse, -1, -2) @ Lz_inverse] if of_b else []
+    return jnp.concatenate([Lz_inverse, *Kz_inverse, of_mean], axis=1)
 
 
 def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
@@ -185,27 +189,36 @@ def conditional(
     factor: Factor, x: Float[Array, "inputs n"]
 ) -> tuple[Float[Array, "outputs n"], Float[Array, "outputs n"]]:
     """Mean and variance of f(x) with u integrated out over q(u)."""
-    k, total = factor.kernel_at_z(x), factor.kernel_at_z.diagonal(x)
-    if factor.whitened or factor.variances is None:
-        found = _project_whitened(factor, k)
-    else:
-        sound = isinstance(factor.kernel, Stationary)  # a linear kernel has the rank of its inputs
-        of_k = project if sound else project_plainly
-        found = of_k(k, factor.Lz_inverse, factor.rows, factor.variances)
-    mean, explained, added = checkpoint_name(found, MOMENTS)
+    groups, rows, m = factor.rows.shape
+    ends = list(range(m, rows - factor.mean.shape[0] // groups + 1, m))  # of a, of b if there
+    *features, mean = jnp.split(factor.rows @ factor.kernel_at_z(x), ends, axis=1)
+    explained = jnp.sum(jnp.square(features[0]), axis=1)
+    added = _added_variance(factor, features[-1])
+    moments = mean.reshape(added.shape), explained, added
+    mean, explained, added = checkpoint_name(moments, MOMENTS)
+    total = factor.kernel_at_z.diagonal(x)
     return mean, jnp.broadcast_to(_unexplained(total, explained) + added, mean.shape)
 
 
-def _project_whitened(factor: Factor, k: Float[Array, "groups m n"]) -> Projected:
-    """As `project`, for an S that is stated for a, or zero."""
-    m, outputs = k.shape[1], factor.mean.shape[0]
-    a, mean = jnp.split(factor.rows @ k, [m], axis=1)
-    added = jnp.zeros((outputs, k.shape[2]), k.dtype)
+def _added_variance(
+    factor: Factor, features: Float[Array, "groups m n"]
+) -> Float[Array, "outputs n"]:
+    """What the uncertainty of u adds: bᵀ S b or aᵀ S a, whichever S is stated for."""
     if factor.root is not None:
-        added = jnp.sum(jnp.square(jnp.swapaxes(factor.root, -1, -2) @ a), axis=1)
-    elif factor.variances is not None:
-        added = weigh(factor.variances, jnp.square(a))
-    return Projected(mean.reshape(added.shape), jnp.sum(jnp.square(a), axis=1), added)
+        return jnp.sum(jnp.square(jnp.swapaxes(factor.root, -1, -2) @ features), axis=1)
+    outputs, n = factor.mean.shape[0], features.shape[2]
+    if factor.variances is None:
+        return jnp.zeros((outputs, n), features.dtype)
+    return weigh(factor.variances, jnp.square(features))
+
+
+def weigh(
+    weights: Float[Array, "m outputs"], features: Float[Array, "groups m n"]
+) -> Float[Array, "outputs n"]:
+    """Σ_m weights[m, d] features[g, m, n], with g = d, or the one group that all outputs share."""
+    if features.shape[0] == 1:
+        return weights.T @ features[0]
+    return jnp.einsum("md,dmn->dn", weights, features)
 
 
 def sample_inducing(keys: Keys, factor: Factor, particles: int) -> Float[Array, "outputs m n"]:
