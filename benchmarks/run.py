@@ -4,7 +4,7 @@
 those of this run on this machine; the ratios are what counts. A step is what `gpssm.fit` runs:
 noise, gradient, Adam, average, while a thread gathers the batches to come. Every number of devices
 is a process of its own, which begins as a user's would, with `gpssm.prepare(cores)`: one device is
-one core. The peers are given the gradient alone, and all cores.
+one core. In it all cases take turns. The peers are given the gradient alone, and all cores.
 """
 
 import argparse
@@ -12,14 +12,23 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from timing import Timing, compile_and_measure, compile_twice, machine, machine_peaks, measure
+from timing import (
+    Program,
+    Timing,
+    compile_program,
+    compile_twice,
+    machine,
+    machine_peaks,
+    measure,
+    measure_in_turn,
+)
 from workloads import WORKLOADS, Workload, arithmetic, configure, make_training_windows
 
 import gpssm
@@ -36,16 +45,29 @@ PEERS = ("GPJax in a scan", "PyTorch + GPyTorch")
 STEPS_OF_A_CALL = {"small": CHUNK, "sarcos": 10}  # `fit` does CHUNK; of the others two take seconds
 
 
-def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, settings: dict):
+@dataclass(frozen=True)
+class Case:
+    """One way to train one workload, and what of it the table names."""
+
+    workload: Workload
+    preset: str = OURS
+    devices: int = 1
+    seeds: int = 1
+    settings: dict = field(default_factory=dict)
+    named: dict = field(default_factory=dict)
+
+
+def training_chunk(case: Case):
     """The program that `fit` runs, its arguments, and how many steps one call of it does."""
-    model, training = configure(workload, preset, **settings)
+    workload, seeds = case.workload, case.seeds
+    model, training = configure(workload, case.preset, **case.settings)
     training = undialled(training)
     windows = make_training_windows(workload, training)
     examples = from_batch_first(*windows.read(windows.starts[:8], workload.steps))
     systems = [build(jax.random.key(seed), model, examples) for seed in range(seeds)]
     state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(start(s, training) for s in systems))
     count = STEPS_OF_A_CALL.get(workload.name, 2)
-    mesh = make_mesh(workload.batch, workload.particles, jax.devices()[:devices])
+    mesh = make_mesh(workload.batch, workload.particles, jax.devices()[: case.devices])
     weights = training.weights(model, windows.num_rows)
     keys = jax.random.split(jax.random.key(1), seeds)
     chunk = Chunk(windows, workload.batch, workload.steps, mesh)
@@ -56,26 +78,35 @@ def training_chunk(workload: Workload, preset: str, devices: int, seeds: int, se
     return arguments, count, mesh.size
 
 
-def measure_gpssm(
-    workload: Workload, preset: str, devices: int = 1, seeds: int = 1, **settings
-) -> dict:
-    arguments, count, used = training_chunk(workload, preset, devices, seeds, settings)
-    timing, compilation, memory = compile_and_measure(run_chunk, *arguments, calls=count)
-    flops, exps = arithmetic(workload, configure(workload, preset, **settings)[0])
-    settings = {**({"seeds": seeds} if seeds > 1 else {}), **settings}
-    found = row(workload, preset, timing, compilation, memory, used, settings)
-    return {**found, "Gflop": seeds * flops / 1e9, "Mexp": seeds * exps / 1e6}
+def measure_gpssm(cases: Sequence[Case]) -> list[dict]:
+    """A row for each, measured in turn."""
+    programs, used = [], []
+    for case in cases:
+        arguments, count, devices = training_chunk(case)
+        programs.append(compile_program(run_chunk, *arguments, calls=count))
+        used.append(devices)
+    rows = []
+    for case, program, devices, timing in zip(
+        cases, programs, used, measure_in_turn(programs), strict=True
+    ):
+        flops, exps = arithmetic(
+            case.workload, configure(case.workload, case.preset, **case.settings)[0]
+        )
+        work = {"Gflop": case.seeds * flops / 1e9, "Mexp": case.seeds * exps / 1e6}
+        found = row(case.workload, case.preset, timing, program, devices, case.named)
+        rows.append({**found, **work})
+    return rows
 
 
-def row(workload, method, timing: Timing, compilation, memory, devices, settings) -> dict:
+def row(workload, method, timing: Timing, program: Program, devices, settings) -> dict:
     return {
         "workload": workload.name,
         "method": method,
         "devices": devices,
         "settings": settings,
         **asdict(timing),
-        "compile": compilation,
-        "temporary_MB": memory / 1e6,
+        "compile": program.compilation,
+        "temporary_MB": program.memory / 1e6,
         "Gflop": 0.0,
         "Mexp": 0.0,
     }
@@ -86,38 +117,41 @@ def measure_peers(workload: Workload) -> list[dict]:
     import peer_gpytorch
 
     function, arguments = peer_gpjax.gradient_step(workload)
-    timing, compilation, memory = compile_and_measure(function, *arguments)
-    rows = [row(workload, PEERS[0], timing, compilation, memory, 1, {})]
-    timing = measure(peer_gpytorch.gradient_step(workload), seconds=15.0, most=10)
-    return [*rows, row(workload, PEERS[1], timing, 0, 0, 1, {})]
+    ours = compile_program(function, *arguments)
+    theirs = Program(peer_gpytorch.gradient_step(workload))
+    times = measure(ours.run), measure(theirs.run, seconds=15.0, most=10)
+    return [
+        row(workload, name, timing, program, 1, {})
+        for name, timing, program in zip(PEERS, times, (ours, theirs), strict=True)
+    ]
 
 
 def measure_small(devices: int) -> list[dict]:
     """The small workload in all the ways that a user can run it, and twice its size each way."""
     small = WORKLOADS["small"]
     if devices > 1:
-        return [measure_gpssm(small, OURS, devices, seeds) for seeds in (1, 5)]
-    rows = [measure_gpssm(small, preset) for preset in (OURS, BASE)]
-    rows.append(measure_gpssm(small, OURS, lag=None))
-    for change in ({"steps": 100}, {"batch": 20}, {"particles": 100}):
-        found = measure_gpssm(replace(small, **change), OURS)
-        rows.append({**found, "settings": change})
-    return rows
+        five = Case(small, devices=devices, seeds=5, named={"seeds": 5})
+        return measure_gpssm([Case(small, devices=devices), five])
+    whole = {"lag": None}
+    cases = [Case(small), Case(small, BASE), Case(small, settings=whole, named=whole)]
+    changes = {"steps": 100}, {"batch": 20}, {"particles": 100}
+    cases += [Case(replace(small, **change), named=change) for change in changes]
+    return measure_gpssm(cases)
 
 
 def measure_large(name: str, devices: int) -> list[dict]:
     presets = (OURS, BASE) if devices == 1 else (OURS,)
-    return [measure_gpssm(WORKLOADS[name], preset, devices) for preset in presets]
+    return measure_gpssm([Case(WORKLOADS[name], preset, devices) for preset in presets])
 
 
 def measure_long(devices: int) -> list[dict]:
     """For its memory."""
-    return [measure_gpssm(WORKLOADS["long"], OURS)] if devices == 1 else []
+    return measure_gpssm([Case(WORKLOADS["long"])]) if devices == 1 else []
 
 
 def compilation_times() -> dict[str, float]:
     """Seconds to compile the small training program: cold, and from the cache on disk."""
-    arguments, _, _ = training_chunk(WORKLOADS["small"], OURS, 1, 1, {})
+    arguments, _, _ = training_chunk(Case(WORKLOADS["small"]))
     cold, cached = compile_twice(run_chunk, *arguments)
     return {"cold": cold, "cached": cached}
 

@@ -50,14 +50,15 @@ def work(workload: str, seeds: int, way: Way, process: int, port: int) -> None:
     gpssm.prepare(way.devices)
     if way.processes > 1:
         gpssm.connect(f"127.0.0.1:{port}", way.processes, process)
-    from run import OURS, training_chunk
+    from run import Case, training_chunk
     from workloads import WORKLOADS
 
     from gpssm.training.loop import Together, run_chunk
 
     with jax.enable_x64(True):
         total = way.processes * way.devices
-        arguments, count, used = training_chunk(WORKLOADS[workload], OURS, total, seeds, {})
+        case = Case(WORKLOADS[workload], devices=total, seeds=seeds)
+        arguments, count, used = training_chunk(case)
         assert used == total, f"{used} of {total} devices"
         run = Together() if way.processes > 1 else run_chunk
         jax.block_until_ready(run(*arguments))

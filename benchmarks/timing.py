@@ -4,8 +4,9 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,30 +21,50 @@ class Timing:
     minimum: float
 
 
-def measure(call: Callable[[], object], seconds: float = 5.0, most: int = 60) -> Timing:
-    """Repeats a call that ends when its result is there; the first one is not counted."""
-    call()
-    times: list[float] = []
-    while len(times) < 3 or (sum(times) < seconds and len(times) < most):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return Timing(statistics.median(times), min(times))
+class Program(NamedTuple):
+    """A compiled function that does its work `calls` times in a call, and what it cost to get."""
+
+    run: Callable[[], object]
+    calls: int = 1
+    compilation: float = 0.0
+    memory: int = 0
 
 
-def compile_and_measure(
-    function: Callable, *arguments, calls: int = 1
-) -> tuple[Timing, float, int]:
-    """Timing, seconds of compilation, and bytes of temporary memory.
-
-    The function does its work `calls` times; the timing is that of one of them.
-    """
+def compile_program(function: Callable, *arguments, calls: int = 1) -> Program:
+    """With the seconds of its compilation, and the bytes of its temporary memory."""
     begin = time.perf_counter()
     compiled = _lower(function, *arguments).compile()
-    compilation = time.perf_counter() - begin
-    timing = measure(lambda: jax.block_until_ready(compiled(*arguments)))
+    seconds = time.perf_counter() - begin
     memory = getattr(compiled, "compiled", compiled).memory_analysis().temp_size_in_bytes
-    return Timing(timing.median / calls, timing.minimum / calls), compilation, memory
+    return Program(lambda: jax.block_until_ready(compiled(*arguments)), calls, seconds, memory)
+
+
+def measure_in_turn(
+    programs: Sequence[Program], seconds: float = 5.0, most: int = 60
+) -> list[Timing]:
+    """Each for about so many seconds. What else the machine does meanwhile hits all alike."""
+    times: list[list[float]] = [[] for _ in programs]
+    for program in programs:
+        program.run()  # not counted
+    while any(_wants_more(each, seconds, most) for each in times):
+        for program, each in zip(programs, times, strict=True):
+            if _wants_more(each, seconds, most):
+                begin = time.perf_counter()
+                program.run()
+                each.append(time.perf_counter() - begin)
+    return [
+        Timing(statistics.median(each) / program.calls, min(each) / program.calls)
+        for program, each in zip(programs, times, strict=True)
+    ]
+
+
+def _wants_more(times: Sequence[float], seconds: float, most: int) -> bool:
+    return len(times) < 3 or (sum(times) < seconds and len(times) < most)
+
+
+def measure(call: Callable[[], object], seconds: float = 5.0, most: int = 60) -> Timing:
+    """Repeats a call that ends when its result is there."""
+    return measure_in_turn([Program(call)], seconds, most)[0]
 
 
 def compile_twice(function: Callable, *arguments) -> tuple[float, float]:
