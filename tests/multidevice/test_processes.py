@@ -1,12 +1,13 @@
 """Two processes on loopback give the result of one, and outlive the death of one of them."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +44,14 @@ def start(processes: int, run_dir: Path, steps: int) -> list[subprocess.Popen]:
     )
 
 
-def launch(arguments: Iterable[list[object]]) -> list[subprocess.Popen]:
-    commands = [[sys.executable, *each] for each in arguments]
+def launch(
+    arguments: Iterable[list[object]], scheduler: Callable[[int], dict[str, str]] = lambda _: {}
+) -> list[subprocess.Popen]:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return [subprocess.Popen(command, **pipes) for command in commands]
+    return [
+        subprocess.Popen([sys.executable, *each], env=os.environ | scheduler(i), **pipes)
+        for i, each in enumerate(arguments)
+    ]
 
 
 def outputs(workers: list[subprocess.Popen]) -> list[str]:
@@ -76,6 +81,29 @@ def test_two_processes_equal_one_and_each_reads_its_share(folder):
     assert first["widths"] == second["widths"] == [2]
     written = sorted(path.name for path in (folder / "two").iterdir())
     assert written == sorted(path.name for path in (folder / "one").iterdir())
+
+
+def slurm(job: int) -> Callable[[int], dict[str, str]]:
+    """What `srun --ntasks 2` says to each of them."""
+    shared = {"SLURM_JOB_ID": str(job), "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_NTASKS": "2"}
+    return lambda i: {**shared, "SLURM_PROCID": str(i), "SLURM_LOCALID": str(i)}
+
+
+def open_mpi(job: int) -> Callable[[int], dict[str, str]]:
+    """What `mpirun -n 2` says to each of them."""
+    address = f"{job << 12}.0;tcp://127.0.0.1:34911"
+    shared = {"OMPI_MCA_orte_hnp_uri": address, "OMPI_COMM_WORLD_SIZE": "2"}
+    ranks = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
+    return lambda i: {**shared, **dict.fromkeys(ranks, str(i))}
+
+
+@pytest.mark.parametrize("scheduler", [slurm, open_mpi])
+def test_a_scheduler_says_who_is_who(folder, scheduler):
+    job = os.getpid() % 4096  # which JAX makes a port of, as a scheduler numbers its jobs
+    command = [WORKER, "0", "2", "0", folder / scheduler.__name__, "3"]
+    first, second = finish(launch([command, command], scheduler(job)))
+    assert first["parameters"] == second["parameters"]
+    assert first["widths"] == second["widths"] == [2]
 
 
 def checkpoints(run_dir: Path) -> list[int]:

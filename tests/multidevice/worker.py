@@ -1,5 +1,6 @@
 """One of several processes that train together: `worker.py PROCESS PROCESSES PORT FOLDER STEPS`.
 
+Without a port, which is 0, it finds the others by what a scheduler says in its environment.
 Prints what came out, and how many rows of each batch it has read.
 """
 
@@ -42,7 +43,9 @@ if __name__ == "__main__":
     process, processes, port, folder, steps = *map(int, sys.argv[1:4]), *sys.argv[4:6]
     # Compiled once for all tests; the first process writes, and all read.
     gpssm.prepare(cache=Path(folder).parent / "compiled")
-    if processes > 1:
+    if processes > 1 and not port:
+        gpssm.connect()
+    elif processes > 1:
         gpssm.connect(f"127.0.0.1:{port}", processes, process)
     Spool.read = noted
     arrays = (np.load(Path(folder).parent / f"{name}.npy", mmap_mode="r") for name in "yu")
