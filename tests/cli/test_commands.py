@@ -112,6 +112,29 @@ def test_a_run_is_repeated_from_its_configuration(folder, tmp_path):
     assert first == second
 
 
+def test_a_log_on_disk_gives_the_same_run_and_is_not_copied(
+    fitted, fit_arguments, log, tmp_path, monkeypatch
+):
+    """From the fit to the forecast; the folder knows where the log is."""
+    monkeypatch.setattr("gpssm.data.reading.cache_folder", lambda: tmp_path / "cache")
+    pd.read_csv(log).to_parquet(tmp_path / "log.parquet")
+    moved = [tmp_path / "log.parquet" if each is log else each for each in fit_arguments]
+    run = tmp_path / "run"
+    given = answer(*moved, "--on-disk", "--seeds", 2, "--out", run)
+    kept = json.loads((fitted[0] / "scores.json").read_text())
+    assert given["scores"].keys() == kept.keys()
+    for name, scores in given["scores"].items():
+        assert scores == pytest.approx(kept[name], rel=1e-4), name
+    assert not (run / "data.npz").exists()
+    assert isinstance(open_folder(run).data.train[0].y, np.memmap)
+    assert answer("evaluate", run)["scores"] == given["scores"]
+    assert answer("predict", run, tmp_path / "log.parquet", "--out", tmp_path / "f.csv")["rows"]
+
+
+def test_a_registered_data_set_is_not_left_on_disk():
+    assert "on_disk" in one_line(invoke("fit", "dubins", "--on-disk"))
+
+
 def test_several_files_are_experiments_of_one_system(config, tmp_path, monkeypatch):
     """From the fit to the forecast, each file keeps its name and its own test part."""
     days = [write_csv(tmp_path / f"{day}.csv", seed=i) for i, day in enumerate(("mon", "tue"))]

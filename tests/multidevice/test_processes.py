@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gpssm import ConfigError, connect
@@ -159,7 +160,8 @@ def test_a_dead_process_stops_the_other_and_a_restart_goes_on(folder, undisturbe
 CONFIG = """
 method = "vcdt"
 [data]
-files = ["log.csv"]
+files = ["log.parquet"]
+on_disk = true
 inputs = ["u"]
 outputs = ["y"]
 [forecast]
@@ -182,13 +184,16 @@ calibrate = false
 
 def test_the_command_line_fits_in_two_processes_and_one_of_them_reports(folder):
     columns = np.concatenate([np.load(folder / f"{name}.npy") for name in "uy"], axis=1)
-    np.savetxt(folder / "log.csv", columns, delimiter=",", header="u,y", comments="")
+    pd.DataFrame(columns, columns=["u", "y"]).to_parquet(folder / "log.parquet")
     (folder / "config.toml").write_text(CONFIG)
     out, address = folder / "run", f"127.0.0.1:{free_port()}"
     gpssm = ["-c", "from gpssm.cli import main; main()"]
     command = [*gpssm, "fit", "--config", folder / "config.toml", "--out", out, "--json"]
     several = [*command, "--distributed", "--coordinator", address, "--processes", "2"]
-    first, second = outputs(launch([*several, "--process", str(i)] for i in range(2)))
+    own_cache = {"XDG_CACHE_HOME": str(folder / "cache")}
+    first, second = outputs(
+        launch(([*several, "--process", str(i)] for i in range(2)), lambda _: own_cache)
+    )
     told = first[first.index("{") :]
     assert json.loads(told)["run"] == str(out)
     assert "{" not in second

@@ -8,7 +8,7 @@ from gpssm import Dataset, Forecast
 from gpssm.prediction import Scored
 from gpssm.prediction.calibration import HorizonBin
 from gpssm.report import summary
-from gpssm.report.evaluation import ARX, MEAN, Evaluation, pooled
+from gpssm.report.evaluation import ARX, MEAN, Evaluation, beginning, pooled
 
 
 class Fake:
@@ -103,3 +103,13 @@ def test_an_evaluation_leaves_the_warm_up_out():
     y = np.where(np.arange(10) < 4, 100.0, 2.0)[:, None]
     stretch = type("Stretch", (), {"scored": Scored(forecast, y)})
     assert Evaluation((stretch,)).scores.rmse == 2.0
+
+
+def test_a_baseline_sees_the_beginning_of_every_experiment_of_a_long_log():
+    lengths = 3000, 50, 950
+    arrays = [np.arange(n, dtype=float) for n in lengths]
+    data = Dataset.from_arrays(arrays)
+    short = beginning(data, most=400)
+    assert [len(each) for each in short] == [300, 50, 100]  # a tenth, but not too few
+    assert short[2].y[-1, 0] == 99.0
+    assert [len(each) for each in beginning(data, most=4000)] == list(lengths)

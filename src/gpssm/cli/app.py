@@ -58,6 +58,7 @@ def fit(
     steps: o.Steps = None,
     seeds: o.Seeds = None,
     test_fraction: o.TestFraction = None,
+    on_disk: o.OnDisk = False,
     out: o.RunFolderOut = None,
     config: o.Config = None,
     distributed: o.Distributed = False,
@@ -76,7 +77,7 @@ def fit(
     given = {
         "method": method and method.value,
         "seeds": seeds,
-        "data": {**columns, "test_fraction": test_fraction},
+        "data": {**columns, "test_fraction": test_fraction, "on_disk": on_disk or None},
         "model": {"dim_x": dim_x},
         "training": {"steps": steps},
     }

@@ -31,6 +31,7 @@ class DataConfig(Settings):
     experiment: str | None = Field(None, description="column that tells experiments apart")
     sampling_time: float | None = Field(None, gt=0, description="seconds, without a time column")
     units: dict[str, str] = Field({}, description="of columns, for labels")
+    on_disk: bool = Field(False, description="Parquet files are not loaded, see gpssm.read")
     test_fraction: float | None = Field(
         None, gt=0, lt=1, description="last part of every experiment; 0.3 for files"
     )

@@ -17,6 +17,7 @@ from gpssm.run import Run, load
 from gpssm.study import IDENTITY
 
 from .configuration import RunConfig, read_config
+from .sources import load_data
 from .talk import as_json
 
 CONFIG, DATA, SCORES, REPORT = "config.toml", "data.npz", "scores.json", "report.html"
@@ -95,10 +96,14 @@ def is_claimed(path: Path) -> bool:
 
 
 def keep_inputs(path: Path, config: RunConfig, data: Dataset) -> None:
-    """Save the configuration and the data, so that the folder is enough for all that follows."""
+    """Save the configuration and the data, so that the folder is enough for all that follows.
+
+    Data that stay on disk are not copied: the configuration says where they are.
+    """
     path.mkdir(parents=True, exist_ok=True)
     write_whole(path / CONFIG, config.to_toml())
-    save_dataset(path / DATA, data)
+    if not config.data.on_disk:
+        save_dataset(path / DATA, data)
 
 
 def keep_scores(path: Path, scores: dict[str, Any]) -> None:
@@ -117,9 +122,8 @@ def open_folder(path: Path) -> RunFolder:
         remedy = "Run the same `gpssm fit` again: it goes on where it was stopped."
         raise ModelFileError(expected("RUN", f"{path} without a model", "a finished run", remedy))
     config = RunConfig(**read_config(path / CONFIG))
-    return RunFolder(
-        path, config, load_saved_dataset(path / DATA), tuple(load(each) for each in models)
-    )
+    data = load_data(config.data) if config.data.on_disk else load_saved_dataset(path / DATA)
+    return RunFolder(path, config, data, tuple(load(each) for each in models))
 
 
 def write_whole(path: Path, text: str) -> Path:

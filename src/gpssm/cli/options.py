@@ -56,6 +56,11 @@ ExperimentColumn = Annotated[
     str | None, typer.Option(metavar="A", help="Column that tells experiments apart.")
 ]
 
+OnDisk = Annotated[
+    bool,
+    typer.Option("--on-disk", metavar="", help="Leave Parquet files on disk, however large."),
+]
+
 # ---------------------------------------------------------------------- how to fit
 
 MethodName = Annotated[

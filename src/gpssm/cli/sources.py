@@ -43,6 +43,7 @@ def read_files(config: DataConfig, files: Sequence[str]) -> Dataset:
         experiment=config.experiment,
         sampling_time=config.sampling_time,
         units=config.units,
+        on_disk=config.on_disk,
     )
 
 
@@ -51,7 +52,7 @@ def load_more(arguments: Sequence[str], config: DataConfig, known: Dataset) -> D
     if len(arguments) == 1 and _is_registered(arguments[0]):
         data = load_dataset(arguments[0])
         return data.test if "test" in data.parts else data
-    columns = config.replace(inputs=known.input_names, outputs=known.output_names)
+    columns = config.replace(inputs=known.input_names, outputs=known.output_names, on_disk=False)
     return read_files(columns, arguments)
 
 
@@ -71,7 +72,7 @@ def _is_registered(argument: str) -> bool:
 def _refuse_columns(config: DataConfig) -> None:
     """A registered data set has its own columns, units and split."""
     fixed = ("files", "inputs", "outputs", "time", "experiment", "sampling_time", "test_fraction")
-    for name in fixed:
+    for name in (*fixed, "on_disk"):
         if getattr(config, name):
             given = f"{getattr(config, name)} together with the data set {config.name!r}"
             remedy = "Leave it out: a registered data set has its own columns and split."

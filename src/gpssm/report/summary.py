@@ -1,12 +1,14 @@
 """What to trust, in plain words. Every sentence comes from a number of the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from gpssm.data import Dataset
+from gpssm.data.disk import blocks
 from gpssm.prediction.calibration import HorizonBin
 
 from .evaluation import ARX, MEAN, Evaluation
@@ -151,16 +153,25 @@ def training(table: pd.DataFrame) -> list[Finding]:
 
 def extrapolation(data: Dataset) -> list[Finding]:
     """Test inputs beyond all that was seen in training."""
-    found = []
-    train, test = (np.concatenate([each.u for each in part]) for part in (data.train, data.test))
-    for name, seen, new in zip(data.input_names, train.T, test.T, strict=True):
-        outside = float(np.mean((new < seen.min()) | (new > seen.max())))
-        if outside > _OUTSIDE:
-            words = (
-                f"{percent(outside)} of the test values of {name} lie outside the training range"
-            )
-            found.append(Finding("caution", f"{words}: there the model extrapolates."))
-    return found
+    low, high = np.inf, -np.inf
+    for rows in _input_blocks(data.train):
+        low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
+    beyond = sum(np.sum((r < low) | (r > high), axis=0) for r in _input_blocks(data.test))
+    shares = zip(data.input_names, beyond / data.test.num_rows, strict=True)
+    return [
+        Finding(
+            "caution",
+            f"{percent(share)} of the test values of {name} lie outside the training range: "
+            "there the model extrapolates.",
+        )
+        for name, share in shares
+        if share > _OUTSIDE
+    ]
+
+
+def _input_blocks(data: Dataset) -> Iterator[Float[np.ndarray, "rows inputs"]]:
+    """All inputs, of which as much is in memory at a time as an experiment or a block of it."""
+    return (rows for each in data for _, rows in blocks(each.u))
 
 
 def seeds(rmses: Sequence[float]) -> Finding | None:
