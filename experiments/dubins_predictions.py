@@ -24,7 +24,7 @@ from gpssm.training.progress import ProgressFactory
 from .config import CONFIGS, CellSettings, merge, plain, quick, read_config
 from .dubins import WARMUP, Scored, cut_stretches
 from .files import ROOT, provenance, read_json
-from .grid import Job, run_jobs
+from .grid import Job, add_cores_option, cores, run_jobs
 from .pages import TITLES
 from .sequence_length import QUICK_SHARE, fit_runs, fitted_noise, open_loop, settings_for
 
@@ -136,7 +136,7 @@ def _draw_path(axis: Any, path: dict[str, Any]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
-    gpssm.prepare(options.cores)
+    gpssm.prepare(cores(options))
     results = options.results or ROOT / ("runs/quick" if options.quick else "results")
     config = merge(read_config(CONFIGS / "dubins.toml"), {"seeds": 1, "seeds_at_once": 1})
     config = quick(config, QUICK_SHARE) if options.quick else config
@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="experiments.dubins_predictions", description=__doc__)
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
-    parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
+    add_cores_option(parser)
     parser.add_argument("--quick", action="store_true", help="fewer steps")
     return parser.parse_args(arguments)
 

@@ -1,6 +1,7 @@
 """A grid of jobs: each finished one on the disk at once, none done twice, the time left in view."""
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -63,6 +64,15 @@ def run_jobs(jobs: Sequence[Job], cluster: bool = False) -> list[str]:
     ]
     with study.open_runner(study.Cluster() if cluster else None) as runner:
         return study.run_jobs(waiting, there=len(jobs) - len(waiting), runner=runner)
+
+
+def add_cores_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cores", type=int, help="of this process; default: 1, with --quick 2")
+
+
+def cores(options: argparse.Namespace) -> int:
+    """A short form is waited for, and takes two; a long study leaves the machine to its user."""
+    return options.cores or min(2 if options.quick else 1, os.cpu_count() or 1)
 
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:

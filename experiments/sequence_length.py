@@ -24,7 +24,7 @@ from . import length_pages
 from .config import CONFIGS, CellSettings, cell_settings, merge, plain, quick, read_config
 from .dubins import Predict, Scored, cut_stretches, references
 from .files import ROOT, provenance, write_json
-from .grid import Job, run_jobs
+from .grid import Job, add_cores_option, cores, run_jobs
 
 METHODS = ("pr-ssm", "vcdt", "cbf-ssm-1")
 LENGTHS = (10, 25, 50, 100, 200, 300)
@@ -121,7 +121,7 @@ def fitted_noise(run: gpssm.Run) -> dict[str, list[float]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
-    gpssm.prepare(options.cores)
+    gpssm.prepare(cores(options))
     folder = options.results or ROOT / ("runs/quick" if options.quick else "results")
     config = read_config(options.config or CONFIGS / f"{options.system}.toml")
     lengths = options.lengths or LENGTHS
@@ -146,7 +146,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--lengths", nargs="+", type=int, metavar="STEPS")
     parser.add_argument("--config", type=Path, help="default: configs/<system>.toml")
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
-    parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
+    add_cores_option(parser)
     parser.add_argument("--quick", action="store_true", help="one seed, few lengths and steps")
     parser.add_argument("--pages", action="store_true", help="only write the pages anew")
     return parser.parse_args(arguments)
