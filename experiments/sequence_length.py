@@ -34,13 +34,16 @@ QUICK_LENGTHS, QUICK_SHARE = (25, 300), 0.4  # enough to see the order of the me
 def settings_for(config: dict[str, Any], data: Dataset, method: str, length: int) -> CellSettings:
     """One method at one length. Windows never leave a gap; a recognition network fits into them.
 
-    Stages of sequences as long or longer are left out.
+    Stages of sequences as long or longer are left out. At least half of a sequence has hidden
+    targets, whatever their `lookahead`.
     """
     model, training = (config.get(name, {}) for name in ("model", "training"))
     warmup = min(gpssm.Model.model_fields["warmup"].default, length)
     shorter = [s for s in training.get("stages", ()) if s["sequence_length"] < length]
+    lookahead = config.get("methods", {}).get(method, {}).get("model", {}).get("lookahead", 0)
     changes = {
         "model": {"warmup": model.get("warmup", warmup)},
+        "methods": {method: {"model": {"lookahead": min(lookahead, length // 2)}}},
         "training": {
             "sequence_length": length,
             "stride": min(training.get("stride", 1), length),
