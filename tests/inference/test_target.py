@@ -37,6 +37,9 @@ def test_what_is_missing_does_not_count(sequences):
 
 @pytest.mark.parametrize(("conditioned", "lookahead"), [(TIME, 0), (6, 0), (6, 2), (TIME, 4)])
 def test_hidden_states_count_where_they_have_seen_enough(sequences, conditioned, lookahead):
+    """Outputs after those that are conditioned on are seen, too: it is the smoother that looks."""
     known = target(sequences, conditioned, lookahead)[0].known
     assert np.all(known[:, 0, 0] == (np.arange(TIME) < conditioned))
-    assert np.all(known[:, 1:] == (np.arange(TIME) < conditioned - lookahead)[:, None, None])
+    seen_later = TIME - 1 - np.arange(TIME)
+    expected = (np.arange(TIME) < conditioned) & (seen_later >= lookahead)
+    assert np.all(known[:, 1:] == expected[:, None, None])

@@ -39,7 +39,8 @@ def make_target(
     """
     time = jnp.arange(sequences.length)[:, None, None]
     known = repeat_particles(sequences.mask & (time < conditioned), config.particles)
-    hidden_known = jnp.broadcast_to(time < conditioned - config.lookahead, hidden.shape)
+    trusted = min(conditioned, sequences.length - config.lookahead)
+    hidden_known = jnp.broadcast_to(time < trusted, hidden.shape)
     return Target(
         jnp.concatenate([repeat_particles(sequences.y, config.particles), hidden], axis=1),
         jnp.concatenate([known, hidden_known], axis=1),
