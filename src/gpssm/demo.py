@@ -14,7 +14,8 @@ from .fitting import fit
 from .inference import cbf_ssm
 from .report import plot_forecast, score_table
 from .report.evaluation import Protocol, evaluate, evaluate_baselines
-from .report.page import ReportInput, report_page
+from .report.material import ReportInput
+from .report.page import report_page
 from .startup import prepare
 
 PROTOCOL = Protocol(warmup=16, horizon=500, particles=200)

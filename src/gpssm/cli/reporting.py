@@ -7,7 +7,8 @@ import gpssm
 from gpssm.errors import ConfigError, expected
 from gpssm.report.compare import Compared, comparison_page
 from gpssm.report.evaluation import evaluate
-from gpssm.report.page import ReportInput, report_page
+from gpssm.report.material import ReportInput
+from gpssm.report.page import report_page
 
 from .folders import CONFIG, REPORT, RunFolder, check_demo_folder, open_folder, write_whole
 from .scoring import Judged, judge

@@ -3,21 +3,16 @@
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import version
-from itertools import product
-from typing import Any
 
 import jax
 import numpy as np
 
 from gpssm import __version__
 from gpssm.data import Dataset
-from gpssm.errors import DataError
 from gpssm.gp.kernels import Stationary
 from gpssm.prediction.calibration import (
     HorizonBin,
-    coverage_curve,
     horizon_profile,
     pit_values,
 )
@@ -29,50 +24,19 @@ from gpssm.prediction.residuals import (
 )
 from gpssm.run import Run
 
-from . import charts, html, summary
-from .charts import Chart, Variants
-from .evaluation import ARX, Evaluation, Stretch, pooled_coverage
-from .learned import LearnedFunction, learned_function, make_axes, noise_levels
+from . import html, summary
+from .charts import Chart
+from .evaluation import ARX, pooled_coverage
+from .learned import make_axes, noise_levels
+from .material import LAGS, ReportInput, Residuals, around_the_test, one_step_errors, with_units
+from .shown import all_charts
 from .summary import Finding, percent
-
-_LAGS = 25
-_FEEDBACK_LAGS = 5  # negative lags, where a controller would show
-_RESIDUAL_STEPS = 1000  # of each experiment, at most
-_MOST_AXES = 8  # among which the reader can choose
-
-
-@dataclass(frozen=True, eq=False)
-class ReportInput:
-    """What a report is made of."""
-
-    title: str
-    run: Run
-    data: Dataset
-    evaluation: Evaluation
-    baselines: Mapping[str, Evaluation]
-    other_seeds: Mapping[int, Evaluation] = field(default_factory=dict)
-    configuration: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Residuals:
-    """One-step errors of every stretch that is long enough, and the inputs beside them."""
-
-    errors: list[np.ndarray]
-    inputs: list[np.ndarray]
 
 
 def report_page(given: ReportInput) -> str:
     """The whole page as one text."""
-    residuals = _residuals(given)
-    learned = _learned(given)
-    shown = [
-        *_forecast_charts(given),
-        _training_chart(given.run),
-        *_calibration_charts(given),
-        *_residual_charts(given, residuals),
-        *_learned_charts(learned),
-    ]
+    residuals = one_step_errors(given)
+    shown = all_charts(given, residuals, around_the_test(given))
     body = [_head(given), _trust(given, residuals), *_sections(given, {c.key: c for c in shown})]
     return html.page(f"{given.title}: gpssm report", body, shown)
 
@@ -141,13 +105,13 @@ def _residual_findings(given: ReportInput, residuals: Residuals) -> list[Finding
     found: list[Finding | None] = []
     for d, name in enumerate(given.data.output_names):
         errors = [each[:, d] for each in residuals.errors]
-        values, limit = autocorrelation(errors, _LAGS)[1:], white_limit(errors)
-        found.append(summary.whiteness(int(np.sum(np.abs(values) > limit)), _LAGS, name))
+        values, limit = autocorrelation(errors, LAGS)[1:], white_limit(errors)
+        found.append(summary.whiteness(int(np.sum(np.abs(values) > limit)), LAGS, name))
         for j, label in enumerate(given.data.input_names):
             inputs = [each[:, j] for each in residuals.inputs]
-            values = cross_correlation(inputs, errors, np.arange(1, _LAGS + 1))
-            outside = int(np.sum(np.abs(values) > cross_limit(inputs, errors, _LAGS)))
-            found.append(summary.unexplained_input(outside, _LAGS, name, label))
+            values = cross_correlation(inputs, errors, np.arange(1, LAGS + 1))
+            outside = int(np.sum(np.abs(values) > cross_limit(inputs, errors, LAGS)))
+            found.append(summary.unexplained_input(outside, LAGS, name, label))
     return found
 
 
@@ -182,152 +146,6 @@ def _sections(given: ReportInput, shown: Mapping[str, Chart]) -> list[str]:
         ),
         _details(given),
     ]  # fmt: skip
-
-
-# ---------------------------------------------------------------------- charts
-
-
-def _forecast_charts(given: ReportInput) -> list[Chart]:
-    data, stretches = given.data, given.evaluation.stretches
-    labels = _labels(data.output_names, data.output_units)
-    inputs = _labels(data.input_names, data.input_units)
-    names = _stretch_names(stretches)
-    variants: Variants = {}
-    for name, stretch in zip(names, stretches, strict=True):
-        bands = {level: stretch.scored.forecast.interval(level) for level, _ in charts.BANDS}
-        for d, label in enumerate(labels):
-            lines = _forecast_lines(stretch, data, bands, d)
-            title = "time [s]" if data.sampling_time else "time step"
-            variants[label, name] = charts.forecast_figure(lines, title, label, inputs)
-    longest = max(len(each.scored.y) for each in stretches)
-    thinned = f"{longest} steps are thinned out." if longest > charts.MAX_POINTS else ""
-    choices = (("output", labels), ("experiment", names))
-    return [Chart("forecast", variants, choices, 500, thinned)]
-
-
-def _forecast_lines(
-    stretch: Stretch, data: Dataset, bands: Mapping[float, Any], output: int
-) -> charts.ForecastLines:
-    forecast, y = stretch.scored
-    rows = stretch.experiment.rows[: len(y)]
-    step = (data.sampling_time or 1.0) / stretch.experiment.stride
-    return charts.ForecastLines(
-        step * rows,
-        forecast.mean[:, output],
-        {level: (low[:, output], high[:, output]) for level, (low, high) in bands.items()},
-        y[:, output],
-        stretch.u,
-        forecast.warmup,
-    )
-
-
-def _training_chart(run: Run) -> Chart:
-    table = run.history.table
-    figure, height = charts.training_figure(table)
-    names = [name for _, panel, _ in charts.PANELS for name in panel]
-    zero = [n.replace("_", " ") for n in names if n in table and not charts.told(table, n)]
-    note = f"Zero throughout: {', '.join(zero)}." if zero else ""
-    return Chart("training", {(): figure}, height=height, note=note)
-
-
-def _calibration_charts(given: ReportInput) -> list[Chart]:
-    data, scored = given.data, given.evaluation.open_loop
-    labels = _labels(data.output_names, data.output_units)
-    pits = [pit_values(scored, d) for d in range(data.dim_y)]
-    curves = {name: coverage_curve(pit) for name, pit in zip(labels, pits, strict=True)}
-    horizons: Variants = {}
-    for d, label in enumerate(labels):
-        others = {
-            n: horizon_profile(e.open_loop, d) for n, e in given.baselines.items() if n == ARX
-        }
-        horizons[label,] = charts.horizon_figure(horizon_profile(scored, d), others, label)
-    pit_figures: Variants = {
-        (name,): charts.pit_figure(pit) for name, pit in zip(labels, pits, strict=True)
-    }
-    return [
-        Chart("coverage", {(): charts.coverage_figure(curves)}, height=330),
-        Chart("pit", pit_figures, (("output", labels),), 330),
-        Chart("horizon", horizons, (("output", labels),), 380),
-    ]  # fmt: skip
-
-
-def _residuals(given: ReportInput) -> Residuals | None:
-    """One-step errors; None where no stretch is longer than a warm-up."""
-    errors, inputs = [], []
-    for stretch in given.evaluation.stretches:
-        u, y = stretch.u[:_RESIDUAL_STEPS], stretch.scored.y[:_RESIDUAL_STEPS]
-        warmup = stretch.scored.forecast.warmup
-        try:
-            forecast = given.run.predict_one_step(u, y, warmup=warmup)
-        except DataError:
-            continue  # too short for one window
-        rest = y[warmup:] - forecast.mean
-        if np.isfinite(rest).any(axis=0).all():
-            errors.append(rest)
-            inputs.append(u[warmup:])
-    return Residuals(errors, inputs) if errors else None
-
-
-def _residual_charts(given: ReportInput, residuals: Residuals | None) -> list[Chart]:
-    if residuals is None:
-        return []
-    data, lags = given.data, np.arange(-_FEEDBACK_LAGS, _LAGS + 1)
-    whites: Variants = {}
-    crosses: Variants = {}
-    for d, name in enumerate(data.output_names):
-        errors = [each[:, d] for each in residuals.errors]
-        values, limit = autocorrelation(errors, _LAGS), white_limit(errors)
-        whites[name,] = charts.correlation_figure(np.arange(1, _LAGS + 1), values[1:], limit, "lag")
-        for j, given_name in enumerate(data.input_names):
-            inputs = [each[:, j] for each in residuals.inputs]
-            values = cross_correlation(inputs, errors, lags)
-            limit = cross_limit(inputs, errors, _LAGS)
-            title = "steps by which the input is earlier"
-            figure = charts.correlation_figure(lags, values, limit, title)
-            crosses[name, given_name] = figure
-    outputs = ("output", data.output_names)
-    found = [Chart("autocorrelation", whites, (outputs,), 290)]
-    if crosses:
-        found.append(
-            Chart("crosscorrelation", crosses, (outputs, ("input", data.input_names)), 290)
-        )
-    return found
-
-
-def _learned(given: ReportInput) -> LearnedFunction:
-    """f around the states that the forecasts of the test part went through."""
-    visited = []
-    for stretch in given.evaluation.stretches:
-        seen = stretch.scored.y[: stretch.scored.forecast.warmup]
-        states = given.run.states(stretch.u, seen, particles=20)
-        u = np.asarray(given.run.normalisation.u(stretch.u))
-        visited.append(np.concatenate([states.mean(axis=0), u], axis=1))
-    units = given.data.input_units, given.data.output_units
-    return learned_function(given.run, np.concatenate(visited), units)
-
-
-def _learned_charts(learned: LearnedFunction) -> list[Chart]:
-    labels = [axis.label for axis in learned.axes][:_MOST_AXES]
-    states = [axis.label for axis in learned.axes[: learned.states]][:_MOST_AXES]
-    slices: Variants = {}
-    pairs: Variants = {}
-    for (d, state), (j, axis) in product(enumerate(states), enumerate(labels)):
-        mean, std = learned.mean[d, j], learned.std[d, j]
-        visited = learned.visited[:, j]
-        slices[state, axis] = charts.slice_figure(
-            learned.grids[j], mean, std, visited, (state, axis)
-        )
-    for (i, one), (j, other) in product(enumerate(labels), repeat=2):
-        both = [i, j]
-        figure = charts.inducing_figure(
-            learned.visited[:, both], learned.inducing[:, both], (one, other)
-        )
-        pairs[one, other] = figure
-    second = [*labels[1:], labels[0]]  # the first choice of both fields shows two axes
-    return [
-        Chart("slices", slices, (("change of", states), ("along", labels)), 340),
-        Chart("inducing", pairs, (("across", labels), ("up", second)), 340),
-    ]
 
 
 # ---------------------------------------------------------------------- sections and tables
@@ -401,7 +219,7 @@ def _score_table(given: ReportInput) -> str:
 
 
 def _output_table(given: ReportInput) -> str:
-    labels = _labels(given.data.output_names, given.data.output_units)
+    labels = with_units(given.data.output_names, given.data.output_units)
     models = {given.run.model.name: given.evaluation, **given.baselines}
     rows = [
         (label, *(f"{each.output_rmse[d]:.4g}" for each in models.values()))
@@ -428,17 +246,6 @@ def _settings(run: Run) -> str:
         f"{name}.{key} = {value}" for name, part in parts.items() for key, value in part.items()
     ]
     return "\n".join(lines)
-
-
-def _labels(names: tuple[str, ...], units: tuple[str, ...]) -> list[str]:
-    return [f"{n} [{u}]" if u else n for n, u in zip(names, units, strict=True)]
-
-
-def _stretch_names(stretches: tuple[Stretch, ...]) -> list[str]:
-    """The names of the experiments, each of them once."""
-    names = [each.experiment.name or "test" for each in stretches]
-    twice = len(set(names)) < len(names)
-    return [f"{i + 1}: {name}" for i, name in enumerate(names)] if twice else names
 
 
 def _unit(data: Dataset) -> str:
