@@ -60,3 +60,22 @@ def test_the_mesh_takes_as_many_devices_as_can_have_equal_shares():
     eight, two = (ast.literal_eval(line) for line in done.stdout.splitlines())
     assert eight == [(1, 1), (6, 1), (7, 1), (8, 1), (5, 1), (3, 2), (5, 1), (7, 1), (1, 5)]
     assert two == [(1, 2)]
+
+
+MANY_INDUCING_POINTS = """
+import jax, numpy as np, gpssm
+gpssm.prepare(cores=2)
+rng = np.random.default_rng(0)
+model = gpssm.cbf_ssm(dim_x=2, inducing_points=60, particles=2, lag=4)
+u, y = rng.standard_normal((2, 60, 1))
+settings = dict(steps=60, batch_size=2, sequence_length=12, quiet=True, calibrate=False)
+runs = gpssm.fit(model, u=u, y=y, seeds=4, **settings)
+assert len(jax.devices()) == 2 and len(runs) == 4
+"""
+
+
+def test_many_inducing_points_and_seeds_do_not_wait_for_each_other_for_ever():
+    """They did where LAPACK was given batches: see `gpssm.gp.cholesky`."""
+    command = [sys.executable, "-c", MANY_INDUCING_POINTS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

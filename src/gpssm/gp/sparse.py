@@ -19,18 +19,17 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
+from .cholesky import Cholesky, cholesky
 from .kernels import AbstractCovariance, AbstractKernel
 from .keys import Keys
 from .positive import positive, raw_positive
 
 Covariance = Literal["diagonal", "full", "delta"]
-# How a checkpoint of the time loop can name them.
-PRODUCTS, MOMENTS = "products with k(z, x)", "moments of f"
+MOMENTS = "moments of f"  # how a checkpoint of the time loop can name them
 
 # Jitter on the diagonal of Kzz, relative to its mean. In float32 the product with Lz⁻¹ amplifies
 # rounding by the condition number of Lz, hence the larger start.
 FIRST_JITTER = {"float64": 1e-8, "float32": 1e-5}
-_LAST_JITTER = 1e-1
 
 
 class InducingPosterior(eqx.Module):
@@ -99,40 +98,15 @@ class Factor(eqx.Module):
     whitened: bool = eqx.field(static=True)
 
 
-def cholesky(K: Float[Array, "groups m m"], first_jitter: float) -> Float[Array, "groups m m"]:
-    """Lz with Lz Lzᵀ = K + jitter: the smallest jitter of 1, 10, 100, … that succeeds."""
-    scale = jnp.mean(jnp.diagonal(K, axis1=-2, axis2=-1))
-    eye = jnp.eye(K.shape[-1], dtype=K.dtype)[None]
-
-    def failed(jitter: Array) -> Array:
-        L = jnp.linalg.cholesky(jax.lax.stop_gradient(K + jitter * scale * eye))
-        return ~jnp.all(jnp.isfinite(L)) & (jitter < _LAST_JITTER)
-
-    start = jnp.asarray(first_jitter, K.dtype)
-    jitter = jax.lax.while_loop(failed, lambda jitter: 10.0 * jitter, start)
-    return jnp.linalg.cholesky(K + jitter * scale * eye)
-
-
-def inducing_cholesky(gp: SparseGP, dtype: DTypeLike) -> Float[Array, "groups m m"]:
-    """Lz, the Cholesky factor of k(z, z), sound for a rollout in `dtype`."""
+def inducing_cholesky(gp: SparseGP, dtype: DTypeLike) -> Cholesky:
+    """Lz, the Cholesky factor of k(z, z), and Lz⁻¹, sound for a rollout in `dtype`."""
     z = gp.inducing_inputs.T
     return cholesky(gp.kernel.matrix(z, z), FIRST_JITTER[jnp.dtype(dtype).name])
 
 
-def triangular_inverse(L: Float[Array, "groups m m"]) -> Float[Array, "groups m m"]:
-    """L⁻¹, which is all that is ever solved with.
-
-    One matrix per group, not one per output: jaxlib spreads a batch of large solves over the
-    threads of XLA and waits there for them, so two such batches at once wait for each other.
-    """
-    identity = jnp.broadcast_to(jnp.eye(L.shape[-1], dtype=L.dtype), L.shape)
-    return jax.scipy.linalg.solve_triangular(L, identity, lower=True)
-
-
-def factorise(gp: SparseGP, Lz: Float[Array, "groups m m"], dtype: DTypeLike) -> Factor:
+def factorise(gp: SparseGP, Lz: Cholesky, dtype: DTypeLike) -> Factor:
     """Everything about z and q(u), in the precision of the parameters, then cast to `dtype`."""
-    q = gp.posterior
-    Lz_inverse = triangular_inverse(Lz)
+    q, Lz_inverse = gp.posterior, Lz.inverse
     mean, std, root = q.mean, q.std, q.root
     if not q.whitened:
         mean = (Lz_inverse @ mean[..., None])[..., 0]
@@ -192,8 +166,7 @@ def conditional(
     """Mean and variance of f(x) with u integrated out over q(u)."""
     groups, rows, m = factor.rows.shape
     ends = list(range(m, rows - factor.mean.shape[0] // groups + 1, m))  # of a, of b if there
-    products = checkpoint_name(factor.rows @ factor.kernel_at_z(x), PRODUCTS)
-    *features, mean = jnp.split(products, ends, axis=1)
+    *features, mean = jnp.split(factor.rows @ factor.kernel_at_z(x), ends, axis=1)
     explained = jnp.sum(jnp.square(features[0]), axis=1)
     added = _added_variance(factor, features[-1])
     moments = mean.reshape(added.shape), explained, added
@@ -235,23 +208,28 @@ def sample_inducing(keys: Keys, factor: Factor, particles: int) -> Float[Array, 
     return jnp.broadcast_to(mean, noise.shape)
 
 
-def kl_divergence(gp: SparseGP, Lz: Float[Array, "groups m m"]) -> Float[Array, ""]:
+def kl_divergence(gp: SparseGP, Lz: Cholesky) -> Float[Array, ""]:
     """KL(q(u)‖p(u)), summed over the outputs; for a delta q(u), −log p(u)."""
-    q, m = gp.posterior, Lz.shape[-1]
+    q, (outputs, m) = gp.posterior, gp.posterior.mean.shape
     if q.whitened:  # the prior of v is N(0, I)
-        Lz = jnp.eye(m, dtype=Lz.dtype)[None]
-    Lz_inverse = triangular_inverse(Lz)
-    outputs, copies = q.mean.shape[0], q.mean.shape[0] // Lz.shape[0]
-
-    def mahalanobis(columns: Float[Array, "outputs m k"]) -> Float[Array, ""]:
-        return jnp.sum(jnp.square(Lz_inverse @ columns))
-
-    def log_determinant(L: Float[Array, "any m m"]) -> Float[Array, ""]:
-        return 2.0 * jnp.sum(jnp.log(jnp.diagonal(L, axis1=-2, axis2=-1)))
-
-    distance, log_prior = mahalanobis(q.mean[..., None]), copies * log_determinant(Lz)
-    root = q.root if q.std is None else q.std[..., None] * jnp.eye(m, dtype=Lz.dtype)[None]
-    if root is None:
+        Lz = Cholesky.identity(m, Lz.L.dtype)
+    distance = jnp.sum(jnp.square(Lz.inverse @ q.mean[..., None]))
+    log_prior = outputs // Lz.L.shape[0] * _log_determinant(Lz.L)
+    if q.raw_scale is None:
         return 0.5 * (distance + log_prior + outputs * m * math.log(2.0 * math.pi))
-    trace, log_posterior = mahalanobis(root), log_determinant(root)
+    trace, log_posterior = _spread(q, Lz)
     return 0.5 * (distance + trace - outputs * m + log_prior - log_posterior)
+
+
+def _spread(q: InducingPosterior, Lz: Cholesky) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """tr(Kz⁻¹ S) and log det S."""
+    if q.root is not None:
+        return jnp.sum(jnp.square(Lz.inverse @ q.root)), _log_determinant(q.root)
+    assert q.std is not None
+    precisions = jnp.sum(jnp.square(Lz.inverse), axis=1)  # the diagonal of Kz⁻¹
+    return jnp.sum(precisions * jnp.square(q.std)), 2.0 * jnp.sum(jnp.log(q.std))
+
+
+def _log_determinant(L: Float[Array, "any m m"]) -> Float[Array, ""]:
+    """log det of L Lᵀ, summed over the matrices."""
+    return 2.0 * jnp.sum(jnp.log(jnp.diagonal(L, axis1=-2, axis2=-1)))

@@ -14,7 +14,7 @@ from gpssm.data import Normalisation
 from gpssm.errors import ConfigError, expected
 from gpssm.gp import SparseGP, make_kernel
 from gpssm.gp.positive import raw_positive
-from gpssm.gp.sparse import inducing_cholesky, make_inducing_posterior, triangular_inverse
+from gpssm.gp.sparse import inducing_cholesky, make_inducing_posterior
 from gpssm.model import (
     AbstractDynamics,
     Emission,
@@ -145,7 +145,7 @@ def _with_values(gp: SparseGP, values: Float[Array, "outputs m"] | None) -> Spar
     if values is None:
         return gp
     if gp.posterior.whitened:
-        values = triangular_inverse(inducing_cholesky(gp, values.dtype)) @ values[..., None]
+        values = inducing_cholesky(gp, values.dtype).inverse @ values[..., None]
         values = values[..., 0]
     return eqx.tree_at(lambda gp: gp.posterior.mean, gp, gp.posterior.mean + values)
 
