@@ -221,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from . import drone_figures
 
     options = _parse(arguments)
-    gpssm.prepare()
+    gpssm.prepare(cores=1)
     results = options.results or ROOT / ("runs/quick/results" if options.quick else "results")
     steps = QUICK_STEPS if options.quick else options.steps
     if not options.pages:

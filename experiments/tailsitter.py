@@ -238,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.set and not options.validate:
         parser.error("--set: settings are chosen with --validate, and then written into models()")
-    gpssm.prepare()
+    gpssm.prepare(cores=1)
     folder = "runs/quick/results" if options.quick else "results"
     results = options.results or ROOT / ("runs/validation/results" if options.validate else folder)
     steps = 20 if options.quick else options.steps

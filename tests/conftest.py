@@ -13,6 +13,7 @@ os.environ.setdefault(
 
 # Each worker has a core. LAPACK's further threads would spin on the other one's.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "1")
 
 import hypothesis
 import jax

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from .errors import ConfigError, GpssmWarning, expected
 
+_MOST_CORES = 8  # by default: the shares of a batch of ten get too small for more
 STOP_SECONDS = 30  # in which the death of a process is noticed by the others, at the latest
 
 
@@ -46,10 +47,11 @@ def connect(
         raise ConfigError(expected("connect", given, "one", remedy)) from error
 
 
-def prepare(cores: int = 1, cache: str | Path | None = None) -> None:
-    """Use so many CPU cores, and keep compiled programs on disk.
+def prepare(cores: int | None = None, cache: str | Path | None = None) -> None:
+    """Use so many CPU cores, by default those of this process, and keep compiled programs on disk.
 
     Each core becomes a JAX device with one thread, and `fit` cuts its batches over the devices.
+    The default is what JAX was told (`JAX_NUM_CPU_DEVICES`), else at most eight.
     Compiled programs go to the folder `cache`, by default one in the user's cache: the second
     start of a program compiles nothing. All are settings of the whole process, so a program has
     to ask for them, before its first computation; importing gpssm changes nothing.
@@ -58,7 +60,7 @@ def prepare(cores: int = 1, cache: str | Path | None = None) -> None:
     _calm_lapack()
     _compile_quickly()
     try:
-        jax.config.update("jax_num_cpu_devices", cores)
+        jax.config.update("jax_num_cpu_devices", cores or _own_cores())
     except RuntimeError:
         message = "prepare: JAX has already started, so its number of CPU devices stays as it is."
         warnings.warn(message, GpssmWarning, stacklevel=2)
@@ -67,6 +69,15 @@ def prepare(cores: int = 1, cache: str | Path | None = None) -> None:
         jax.config.update("jax_compilation_cache_dir", str(folder))
         # Starting takes many small programs, each of which JAX would not think worth keeping.
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+def _own_cores() -> int:
+    told = getattr(jax.config, "jax_num_cpu_devices", None)
+    if told is not None and told > 0:
+        return int(told)
+    allowed = getattr(os, "sched_getaffinity", None)  # Linux only
+    count = len(allowed(0)) if allowed else os.cpu_count() or 1
+    return min(count, _MOST_CORES)
 
 
 def _calm_lapack() -> None:

@@ -42,7 +42,7 @@ def outcome(run: gpssm.Run) -> dict:
 if __name__ == "__main__":
     process, processes, port, folder, steps = *map(int, sys.argv[1:4]), *sys.argv[4:6]
     # Compiled once for all tests; the first process writes, and all read.
-    gpssm.prepare(cache=Path(folder).parent / "compiled")
+    gpssm.prepare(cores=1, cache=Path(folder).parent / "compiled")
     if processes > 1 and not port:
         gpssm.connect()
     elif processes > 1:

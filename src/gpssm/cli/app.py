@@ -57,6 +57,7 @@ def fit(
     dim_x: o.DimX = None,
     steps: o.Steps = None,
     seeds: o.Seeds = None,
+    cores: o.Cores = None,
     test_fraction: o.TestFraction = None,
     on_disk: o.OnDisk = False,
     out: o.RunFolderOut = None,
@@ -84,7 +85,8 @@ def fit(
     address = {"coordinator": coordinator, "processes": processes, "process": process}
     if not distributed and any(value is not None for value in address.values()):
         raise typer.BadParameter("--coordinator, --processes and --process need --distributed.")
-    fit_command(data or [], given, config, out, as_json, address if distributed else None)
+    where = address if distributed else None
+    fit_command(data or [], given, config, out, as_json, cores, where)
 
 
 @app.command(epilog="Example: gpssm sweep study.toml")

@@ -27,16 +27,19 @@ def fit_command(
     config_file: Path | None,
     out: Path | None,
     as_json: bool,
+    cores: int | None = None,
     address: dict[str, Any] | None = None,
 ) -> None:
     """Resolve the configuration, train, evaluate, report.
 
-    With the `address` of several processes all of them train; the first one does all else.
+    With the `address` of several processes all of them train; the first one does all else. Each has
+    one core then, unless told otherwise: they may be on one machine.
     """
     file = {} if config_file is None else read_config(config_file)
     options["data"] |= as_data_options(arguments)
     config = make_config(file, options)
-    gpssm.prepare()  # before anything is computed, a simulated data set included
+    # before anything is computed, a simulated data set included
+    gpssm.prepare(cores or (None if address is None else 1))
     if address is not None:
         gpssm.connect(**address)
     data = load_data(config.data)

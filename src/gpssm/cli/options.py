@@ -80,6 +80,15 @@ Seeds = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="How many runs, side by side.", show_default="1"),
 ]
+Cores = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="CPU cores to train on.",
+        show_default="all, at most 8; 1 with --distributed",
+    ),
+]
 TestFraction = Annotated[
     float | None,
     typer.Option(

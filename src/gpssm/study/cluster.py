@@ -105,5 +105,5 @@ def _in_worker(run: Callable[[ProgressFactory], Any]) -> Outcome:
 
 @functools.cache
 def _prepare_once() -> None:
-    """A worker runs many jobs, and JAX starts with the first one."""
-    prepare()
+    """A worker has one core and runs many jobs, with the first of which JAX starts."""
+    prepare(cores=1)
