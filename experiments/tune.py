@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,6 +41,23 @@ Candidate = dict[str, Any]  # "training.steps" → 500
 Grid = dict[str, dict[str, list[Any]]]
 _FOLDS, _SEEDS, _SHOWN = 3, 1, 12
 _SCORES = ("rmse", "log_likelihood")
+
+
+class Folds(NamedTuple):
+    """The training part in `count` stretches, the last `held` of which are held out in turn."""
+
+    count: int
+    held: int
+
+    @property
+    def label(self) -> str:
+        """As the names of files have it."""
+        return (
+            f"folds={self.count}" if self.held == self.count else f"folds={self.held}of{self.count}"
+        )
+
+    def of(self, data: Dataset) -> list[Dataset]:
+        return blocked_folds(data.train, self.count)[-self.held :]
 
 
 # ---------------------------------------------------------------------- the grid
@@ -84,10 +101,10 @@ def with_candidate(
     return merge(config, {"datasets": {dataset: {"methods": {method: own}}}})
 
 
-def file_name(candidate: Candidate, beside: Grid, folds: int) -> str:
+def file_name(candidate: Candidate, beside: Grid, folds: Folds) -> str:
     parts = [f"{name.partition('.')[2]}={value}" for name, value in candidate.items()]
     parts += [f"{k}={'+'.join(map(str, v))}" for k, v in beside["training"].items()]
-    return ",".join([f"folds={folds}", *parts]).replace("/", "_") + ".json"
+    return ",".join([folds.label, *parts]).replace("/", "_") + ".json"
 
 
 # ---------------------------------------------------------------------- one program
@@ -99,7 +116,7 @@ def make_job(
     method: str,
     candidate: Candidate,
     beside: Grid,
-    folds: int,
+    folds: Folds,
     results: Path,
 ) -> Job:
     settings = cell_settings(with_candidate(config, data.name, method, candidate), data, method)
@@ -107,24 +124,22 @@ def make_job(
         label=f"{data.name} {method} {candidate}",
         path=results / data.name / method / file_name(candidate, beside, folds),
         settings=settings,
-        run=lambda progress: cross_validate(data, settings, candidate, beside, folds, progress),
-        rounds=folds,
+        run=lambda progress: cross_validate(folds.of(data), settings, candidate, beside, progress),
+        rounds=folds.held,
     )
 
 
 def cross_validate(
-    data: Dataset,
+    parts: Sequence[Dataset],
     settings: CellSettings,
     candidate: Candidate,
     beside: Grid,
-    folds: int,
     progress: ProgressFactory,
 ) -> dict[str, Any]:
     """The scores of everything that trained side by side. The test part is never looked at."""
     assert settings.model is not None
     turned = candidates(beside)
     dials = [{k.partition(".")[2]: v for k, v in each.items()} for each in turned]
-    parts = blocked_folds(data.train, folds)
     curves = [fold_curves(part, settings, dials, progress) for part in parts]
     points = [
         {
@@ -135,7 +150,7 @@ def cross_validate(
         for step in curves[0].index
     ]
     return {
-        "dataset": data.name,
+        "dataset": parts[0].name,
         "method": settings.model.name,
         "settings": plain(settings),
         "points": points,
@@ -268,9 +283,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for text in options.set:
         grid = merge(grid, parse_set(text))
     programs, beside = split(grid)
+    folds = Folds(options.folds, min(options.held or options.folds, options.folds))
     loaded = [gpssm.load_dataset(name) for name in options.datasets]
     jobs = [
-        make_job(config, data, method, candidate, beside, options.folds, options.results)
+        make_job(config, data, method, candidate, beside, folds, options.results)
         for data, method, candidate in product(loaded, options.methods, candidates(programs))
     ]
     failed = run_jobs(jobs, options.cluster)
@@ -291,6 +307,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="in place of the grid of the file; may be given more than once",
     )
     parser.add_argument("--folds", type=int, default=_FOLDS)
+    parser.add_argument(
+        "--held", type=int, help="hold out only so many of the folds, the last ones; default: all"
+    )
     parser.add_argument("--seeds", type=int, default=_SEEDS)
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
     add_cluster_option(parser)

@@ -50,7 +50,7 @@ SHORT = {"training.steps": 4, "training.validate_steps": 2, "training.schedule":
 
 
 def job(tiny, data, results):
-    return tune.make_job(tiny, data, "cbf-ssm-1", SHORT, BESIDE, 2, results)
+    return tune.make_job(tiny, data, "cbf-ssm-1", SHORT, BESIDE, tune.Folds(2, 2), results)
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,15 @@ def test_a_point_is_what_a_fit_of_as_many_steps_on_the_fold_gives(record, data, 
     runs = gpssm.fit(settings.model, fold.train, seeds=2, quiet=True, validation=fold.test, **given)
     alone = np.mean([run.history.table["validation_rmse"].iloc[-1] for run in runs])
     assert record["points"][-1]["rmse"][1] == pytest.approx(alone, rel=1e-3)
+
+
+def test_of_many_folds_the_last_ones_can_do(data):
+    folds = tune.Folds(4, 1)
+    (only,) = folds.of(data)
+    wanted = blocked_folds(data.train, 4)[3]
+    assert [len(run) for run in only.test] == [len(run) for run in wanted.test]
+    assert only.test[0].y[0] == wanted.test[0].y[0]
+    assert folds.label == "folds=1of4" != tune.Folds(4, 4).label
 
 
 def test_the_test_part_is_never_looked_at(record, data, tiny):
