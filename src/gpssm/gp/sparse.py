@@ -25,7 +25,8 @@ from .keys import Keys
 from .positive import positive, raw_positive
 
 Covariance = Literal["diagonal", "full", "delta"]
-MOMENTS = "moments of f"  # how a checkpoint of the time loop can name them
+# How a checkpoint of the time loop can name them.
+PRODUCTS, MOMENTS = "products with k(z, x)", "moments of f"
 
 # Jitter on the diagonal of Kzz, relative to its mean. In float32 the product with Lz⁻¹ amplifies
 # rounding by the condition number of Lz, hence the larger start.
@@ -166,7 +167,8 @@ def conditional(
     """Mean and variance of f(x) with u integrated out over q(u)."""
     groups, rows, m = factor.rows.shape
     ends = list(range(m, rows - factor.mean.shape[0] // groups + 1, m))  # of a, of b if there
-    *features, mean = jnp.split(factor.rows @ factor.kernel_at_z(x), ends, axis=1)
+    products = checkpoint_name(factor.rows @ factor.kernel_at_z(x), PRODUCTS)
+    *features, mean = jnp.split(products, ends, axis=1)
     explained = jnp.sum(jnp.square(features[0]), axis=1)
     added = _added_variance(factor, features[-1])
     moments = mean.reshape(added.shape), explained, added

@@ -1,9 +1,9 @@
 """What the reverse pass of the time loop keeps of every step, and what it computes again.
 
 To keep everything would need memory for every intermediate result of every step, and is slower
-than to compute it again. The kernel values are the exception, since exponentials are dear; of long
-sequences only the moments of f, which are few. The products with the kernel values are not worth
-it: they are as many again twice over, and leave the caches before they are needed.
+than to compute it again. The kernel values are the exception, since exponentials are dear; and
+where there are many inducing points, the products with them, each number of which takes as many
+multiplications. Of long sequences only the moments of f are kept, which are few.
 """
 
 from collections.abc import Callable
@@ -12,15 +12,18 @@ import jax
 
 from gpssm.gp import Factor
 from gpssm.gp.kernels import KERNEL_VALUES
-from gpssm.gp.sparse import MOMENTS
+from gpssm.gp.sparse import MOMENTS, PRODUCTS
 
 _MOST_BYTES = 64e6  # of one kind of result of one scan that may be kept
+_MANY_POINTS = 50  # from which on a product costs more than its way to memory and back
 
 
 def checkpointed(step: Callable, factor: Factor, columns: int) -> Callable:
     """The step of a scan that visits so many columns x in all."""
     groups, _, m = factor.Lz_inverse.shape
     rows = {KERNEL_VALUES: groups * m, MOMENTS: groups + 2 * factor.mean.shape[0]}
+    if m >= _MANY_POINTS:
+        rows[PRODUCTS] = groups * factor.rows.shape[1]
     size = columns * factor.z.dtype.itemsize
     kept = [name for name, count in rows.items() if count * size <= _MOST_BYTES]
     policy = jax.checkpoint_policies.save_only_these_names(*kept)
