@@ -68,7 +68,7 @@ def run_panel(
     """Train one seed, score it on all stretches, and keep what some of them look like."""
     (run,) = fit_runs(data, settings, progress)
     stretches = cut_stretches(data)
-    scored = Scored.of(open_loop(run), stretches)
+    scored = Scored.of(open_loop(run, settings.forecast_particles), stretches)
     shown = range(0, len(stretches), len(stretches) // SHOWN)[:SHOWN]
     return {
         "panel": panel.name,

@@ -68,14 +68,15 @@ def run_length(
 ) -> dict[str, Any]:
     """Train all seeds, forecast the test stretches, and note what noise each seed has found."""
     runs = fit_runs(data, settings, progress)
-    stretches = cut_stretches(data)
+    stretches, particles = cut_stretches(data), settings.forecast_particles
     return {
         "dataset": data.name,
         "method": method,
         "length": length,
         "settings": plain(settings),
         "seeds": [
-            {**Scored.of(open_loop(run), stretches).to_json(), **fitted_noise(run)} for run in runs
+            {**Scored.of(open_loop(run, particles), stretches).to_json(), **fitted_noise(run)}
+            for run in runs
         ],
         "versions": provenance(),
     }
@@ -90,17 +91,17 @@ def fit_runs(data: Dataset, settings: CellSettings, progress: ProgressFactory) -
     return gpssm.fit(model, data.train, **common, **given)
 
 
-def open_loop(run: gpssm.Run) -> Predict:
+def open_loop(run: gpssm.Run, particles: int | None = None) -> Predict:
     """A method that cannot condition starts late, from the last outputs that it can use."""
     if run.model.target != "none":
-        return lambda u, seen: run.predict(u, seen)
-    return _started_late(run)
+        return lambda u, seen: run.predict(u, seen, particles=particles)
+    return _started_late(run, particles)
 
 
-def _started_late(run: gpssm.Run) -> Predict:
+def _started_late(run: gpssm.Run, particles: int | None) -> Predict:
     def predict(u: np.ndarray, seen: np.ndarray) -> gpssm.Forecast:
         skipped = len(seen) - run.model.shortest_warmup
-        late = run.predict(u[skipped:], seen[skipped:])
+        late = run.predict(u[skipped:], seen[skipped:], particles=particles)
         before = np.broadcast_to(seen[:skipped], (len(late.particles), *seen[:skipped].shape))
         whole = np.concatenate([before, late.particles], axis=1)
         return gpssm.Forecast(whole, late.noise_std, late.seed, len(seen), late.output_names)
