@@ -73,7 +73,7 @@ def run_plant(
 
 def page(records: Sequence[dict[str, Any]]) -> str:
     """One row per plant."""
-    head = ["plant", "verdict", "fastest growth of a variance", "k", "lag", "sequence length"]
+    head = ["plant", "verdict", "fastest growth of a variance", "k", "state_kl", "lag", "length"]
     return "\n\n".join([
         f"Spread of many copies of one state, {HORIZON} steps of open loop, by `gpssm.stability`. "
         "A variance that grows as t^p with p near 0 has settled.",
@@ -88,7 +88,7 @@ def _row(record: dict[str, Any]) -> list[str]:
         record["plant"],
         "mean-square stable" if record["stable"] else "not mean-square stable",
         f"t^{record['exponent'][worst]:.2f} ({record['states'][worst]})",
-        *(f"{suggestion[name]:g}" for name in ("k", "lag", "sequence_length")),
+        *(f"{suggestion[name]:g}" for name in ("k", "state_kl", "lag", "sequence_length")),
     ]
 
 

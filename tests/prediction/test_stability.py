@@ -98,10 +98,11 @@ def test_suggestions_follow_the_kind_of_plant():
     t = np.arange(1.0, 301.0)
     quick, slow = (curve(1.0 - np.exp(-t / tau)).suggest() for tau in (3.0, 40.0))
     assert quick.k == slow.k == 50.0
+    assert quick.state_kl == slow.state_kl == 1.0
     assert (quick.lag, quick.sequence_length) == (8, 50)
     assert (slow.lag, slow.sequence_length) == (40, 160)
     unstable = curve(t**3).suggest()
-    assert unstable.k == 1.0
+    assert (unstable.k, unstable.state_kl) == (1.0, 10.0)
     assert unstable.sequence_length == 300
 
 

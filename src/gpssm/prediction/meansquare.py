@@ -5,7 +5,7 @@ the copies settles; in an unstable one it goes on growing, as t^p over the last 
 (p = 1 for a random walk, and more where an error in one state drives another).
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ class Suggestion:
     """Settings that suit a plant of this kind: rules of thumb, to start from."""
 
     k: float
+    state_kl: float
     lag: int
     sequence_length: int
 
@@ -81,12 +82,13 @@ class Stability:
         return 1.0 + np.argmax(self.variance >= _SETTLED * self.variance[-1], axis=0)
 
     def suggest(self) -> Suggestion:
-        """k, lag and sequence length. A growing spread needs strong conditioning and long training
-        sequences; a settling one needs sequences that last until it has settled."""
-        memory = float(np.max(self.settling))
+        """k, state_kl, lag and sequence length. A growing spread needs strong conditioning, at a
+        price, and long training sequences; a settling one needs sequences that last until it has
+        settled."""
+        memory, horizon = float(np.max(self.settling)), len(self.variance)
         if self.stable:
-            return Suggestion(50.0, _between(memory, 8, 64), _between(4 * memory, 50, 300))
-        return Suggestion(1.0, _between(memory / 4, 16, 50), _between(len(self.variance), 100, 300))
+            return Suggestion(50.0, 1.0, _between(memory, 8, 64), _between(4 * memory, 50, 300))
+        return Suggestion(1.0, 10.0, _between(memory / 4, 16, 50), _between(horizon, 100, 300))
 
     def plot(self, *, path: str | Path | None = None, title: str = "") -> Any:
         """The standard deviation of every state over the horizon."""
@@ -104,8 +106,8 @@ class Stability:
             else:
                 told = f"variance settles, most of it within {settling:.0f} steps"
             lines.append(f"  {name}: {told}")
-        s = self.suggest()
-        lines.append(f"  try k={s.k:g}, lag={s.lag}, sequence_length={s.sequence_length}")
+        settings = asdict(self.suggest()).items()
+        lines.append("  try " + ", ".join(f"{name}={value:g}" for name, value in settings))
         return "\n".join(lines)
 
 
