@@ -46,7 +46,9 @@ class Training(Settings):
         0.99, ge=0, lt=1, description="memory of the average of the parameters; predictions use it"
     )
     # Weights of the ELBO
-    state_kl: float = Field(1.0, ge=0, description="weight of the KL of the conditioned states")
+    state_kl: float = Field(
+        1.0, ge=0, description="weight of the KL of the conditioned states; 5 to 30 where k is 1"
+    )
     inducing_kl: float = Field(
         1.0, ge=0, description="1: the KL of the inducing values counts once for all the data"
     )
