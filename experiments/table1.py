@@ -21,6 +21,7 @@ from .cells import run_cell
 from .config import CONFIGS, DATASETS, METHODS, cell_settings, quick, read_config
 from .files import ROOT
 from .grid import Job, add_cluster_option, run_jobs
+from .overrides import parse_candidate, with_candidate
 
 _DRAWN = "cbf-ssm-50"  # its first forecast of every data set is the figure
 
@@ -51,9 +52,12 @@ def _compute(options: argparse.Namespace, results: Path) -> list[str]:
     gpssm.prepare(options.cores)
     config = read_config(options.config)
     config = quick(config) if options.quick else config
+    changes = parse_candidate(options.set)
     loaded = [gpssm.load_dataset(name) for name in options.datasets]
-    pairs = product(loaded, options.methods)
-    jobs = [make_job(config, data, method, results) for data, method in pairs]
+    jobs = [
+        make_job(with_candidate(config, data.name, method, changes), data, method, results)
+        for data, method in product(loaded, options.methods)
+    ]
     return run_jobs(jobs, options.cluster)
 
 
@@ -62,12 +66,22 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--datasets", nargs="+", default=DATASETS, metavar="NAME")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, metavar="NAME")
     parser.add_argument("--config", type=Path, default=CONFIGS / "table1.toml")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="TABLE.KEY=VALUE",
+        help="a setting for all cells, on top of the file; needs --results",
+    )
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
     parser.add_argument("--quick", action="store_true", help="one seed, a tenth of the steps")
     add_cluster_option(parser)
     parser.add_argument("--pages", action="store_true", help="only write the pages anew")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.set and options.results is None:
+        parser.error("--set: got no --results, expected a folder other than that of the file's cells")
+    return options
 
 
 if __name__ == "__main__":

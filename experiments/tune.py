@@ -12,7 +12,6 @@ candidate that wins is entered by hand into `configs/table1.toml`: it is a choic
 
 import argparse
 import sys
-import tomllib
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -35,10 +34,9 @@ from gpssm.training.progress import ProgressFactory
 from .config import CONFIGS, DATASETS, CellSettings, cell_settings, merge, plain, read_config
 from .files import ROOT, provenance, read_json, write_json
 from .grid import Job, add_cluster_option, run_jobs
+from .overrides import Candidate, Grid, parse_set, with_candidate
 from .protocol import number
 
-Candidate = dict[str, Any]  # "training.steps" → 500
-Grid = dict[str, dict[str, list[Any]]]
 _FOLDS, _SEEDS, _SHOWN = 3, 1, 12
 _SCORES = ("rmse", "log_likelihood")
 
@@ -74,31 +72,6 @@ def split(grid: Grid) -> tuple[Grid, Grid]:
     side_by_side = {k: v for k, v in training.items() if k in Dials._fields}
     rest = {k: v for k, v in training.items() if k not in Dials._fields}
     return {**grid, "training": rest}, {"training": side_by_side}
-
-
-def parse_set(text: str) -> Grid:
-    """`training.steps=500,1000` as a grid of one setting."""
-    name, _, values = text.partition("=")
-    table, _, key = name.partition(".")
-    return {table: {key: tomllib.loads(f"values = [{_quoted(values)}]")["values"]}}
-
-
-def _quoted(values: str) -> str:
-    """Words need no quotes on the command line; numbers and booleans stay what they are."""
-    words = (word.strip() for word in values.split(","))
-    bare = lambda w: w in ("true", "false", "inf") or not w[:1].isalpha()  # noqa: E731
-    return ", ".join(word if bare(word) else f'"{word}"' for word in words)
-
-
-def with_candidate(
-    config: dict[str, Any], dataset: str, method: str, candidate: Candidate
-) -> dict[str, Any]:
-    """The configuration with the candidate on top of all that it says itself."""
-    own: dict[str, Any] = {}
-    for name, value in candidate.items():
-        table, _, key = name.partition(".")
-        own.setdefault(table, {})[key] = value
-    return merge(config, {"datasets": {dataset: {"methods": {method: own}}}})
 
 
 def file_name(candidate: Candidate, beside: Grid, folds: Folds) -> str:

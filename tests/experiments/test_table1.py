@@ -221,3 +221,9 @@ def test_the_command_line(tmp_path, capsys):
     assert table1.main(names) == 0
     assert "3.398" in (tmp_path / "table1.md").read_text()
     assert str(tmp_path / "table1.md") in capsys.readouterr().out
+
+
+def test_a_setting_for_all_cells_needs_a_folder_of_its_own(capsys):
+    with pytest.raises(SystemExit):
+        table1.main(["--set", "training.steps=4"])
+    assert "--results" in capsys.readouterr().err

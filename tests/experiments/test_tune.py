@@ -24,20 +24,6 @@ def test_the_grid_is_every_combination():
     ]
 
 
-def test_settings_of_the_command_line():
-    assert tune.parse_set("training.steps=500,1000") == {"training": {"steps": [500, 1000]}}
-    assert tune.parse_set("training.inducing_kl=0.5") == {"training": {"inducing_kl": [0.5]}}
-    words = tune.parse_set("model.noise_draw=shared, independent")
-    assert words == {"model": {"noise_draw": ["shared", "independent"]}}
-    assert tune.parse_set("model.whitened=true") == {"model": {"whitened": [True]}}
-
-
-def test_a_candidate_wins_over_every_layer(data, tiny):
-    config = {**tiny, "datasets": {"furnace": {"methods": {"vcdt": {"training": {"steps": 9}}}}}}
-    found = tune.with_candidate(config, "furnace", "vcdt", {"training.steps": 4})
-    assert cell_settings(found, data, "vcdt").training.steps == 4
-
-
 def test_learning_rates_and_weights_share_a_program():
     grid = {"training": {"steps": [9], "inducing_kl": [1.0, 3.0]}, "model": {"lag": [4, 8]}}
     programs, beside = tune.split(grid)
