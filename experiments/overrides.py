@@ -1,6 +1,6 @@
 """Settings from the command line, on top of all that a file says.
 
-    --set training.steps=500,1000 --set model.noise_draw=shared
+--set training.steps=500,1000 --set model.noise_draw=shared
 """
 
 import tomllib

@@ -80,7 +80,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pages", action="store_true", help="only write the pages anew")
     options = parser.parse_args(arguments)
     if options.set and options.results is None:
-        parser.error("--set: got no --results, expected a folder other than that of the file's cells")
+        parser.error(
+            "--set: got no --results, expected a folder other than that of the file's cells"
+        )
     return options
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.config import cell_settings
 from experiments.grid import run_jobs
 from rich.console import Console
 
