@@ -304,7 +304,10 @@ def settings_table(cells: Cells) -> str:
     return markdown_table(["data set", "methods", "settings"], rows, words=3)
 
 
-_MODEL = ("dim_x", "inducing_points", "particles", "noise_draw", "lag", "whitened", "covariance")
+_MODEL = (
+    "dim_x", "inducing_points", "particles", "noise_draw", "lag", "lookahead", "start", "whitened",
+    "covariance",
+)  # fmt: skip
 _TRAINING = (
     "steps", "learning_rate", "schedule", "inducing_kl", "state_kl", "batch_size",
     "sequence_length", "calibrate",
