@@ -62,6 +62,7 @@ def training_settings(length: int, steps: int) -> dict[str, Any]:
     return {
         "steps": steps,
         "learning_rate": 0.03,
+        "state_kl": 1.0,
         "sequence_length": length,
         "batch_size": max(STATES_PER_STEP // length, 2),
         "calibrate": False,

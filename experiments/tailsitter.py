@@ -45,7 +45,7 @@ CONTROLS = ("roll control", "pitch control", "yaw control", "thrust")
 ORDERS = tuple(ArxOrder(o, i, r) for o in (1, 2, 4, 8) for i in (1, 4) for r in (1e-6, 1e-3))
 METHODS = ("hybrid CBF-SSM", "black-box CBF-SSM")
 _SHARED = {"particles": 8, "inducing_points": 40, "inducing_inputs": "kmeans", "lookahead": 4}
-_TRAINING = {"sequence_length": 50, "batch_size": 12}
+_TRAINING = {"sequence_length": 50, "batch_size": 12, "state_kl": 1.0}
 _OWN_TRAINING = {
     METHODS[0]: {"steps": 6000, "learning_rate": 0.02},
     METHODS[1]: {"steps": 3000, "learning_rate": 0.03},  # at rest after a thousand

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpssm import Dataset, Normalisation, Training, cbf_ssm, vcdt
+from gpssm import Dataset, Normalisation, Training, cbf_ssm, pr_ssm, vcdt
 from gpssm.data import Rows, Windows, batch, make_windows
 from gpssm.inference import Elbo, build
 from gpssm.inference.sequences import from_batch_first
@@ -217,6 +217,13 @@ def test_the_inducing_kl_counts_once_over_all_the_data(windows, length, weight, 
     per_sequence = length if draw == "independent" else 1  # how often the ELBO counts it
     assert windows * per_sequence * weights.inducing_kl == pytest.approx(weight)
     assert (weights.state_kl, weights.entropy) == (0.3, 0.2)
+
+
+@pytest.mark.parametrize(("k", "price"), [(1, 10.0), (4, 2.5), (10, 1.0), (50, 1.0)])
+def test_a_correction_is_dear_where_it_is_strong(k, price):
+    assert Training().weights(cbf_ssm(k=k), 100).state_kl == price
+    assert Training(state_kl=1.0).weights(cbf_ssm(k=k), 100).state_kl == 1.0
+    assert Training().weights(pr_ssm(), 100).state_kl == 1.0  # whatever it is: there is no such KL
 
 
 # ---------------------------------------------------------------------- learning rate

@@ -9,6 +9,7 @@ from gpssm.settings import Settings
 
 from .groups import RateFactors, check_factors
 
+_DEAR = 10.0  # what a correction should cost where k = 1
 Factor = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -46,8 +47,8 @@ class Training(Settings):
         0.99, ge=0, lt=1, description="memory of the average of the parameters; predictions use it"
     )
     # Weights of the ELBO
-    state_kl: float = Field(
-        1.0, ge=0, description="weight of the KL of the conditioned states; 5 to 30 where k is 1"
+    state_kl: float | None = Field(
+        None, ge=0, description="weight of the KL of the conditioned states; None: 10 / k, or 1"
     )
     inducing_kl: float = Field(
         1.0, ge=0, description="1: the KL of the inducing values counts once for all the data"
@@ -107,8 +108,17 @@ class Training(Settings):
         share = self.sequence_length / rows
         count = model.draw.kl_count(self.sequence_length)
         return Weights(
-            state_kl=self.state_kl,
+            state_kl=price_of_corrections(model.k) if self.state_kl is None else self.state_kl,
             inducing_kl=self.inducing_kl * share / count,
             entropy=self.entropy,
             parameter_kl=share,  # once for all the data
         )
+
+
+def price_of_corrections(k: float) -> float:
+    """The weight of the KL of the states where none is given: 10 for k = 1, and 1 from k = 10 on.
+
+    With k = 1 and a weight of 1, as in a bound on the evidence, a model may lean on corrections
+    that a forecast does not have: docs/method.md.
+    """
+    return max(1.0, _DEAR / k)
