@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpssm import Model
 from gpssm.report import best_within_std, markdown_table, mean_std
 
 from .config import CONFIGS, DATASETS, METHODS
@@ -327,7 +328,8 @@ _TRAINING = (
 
 def _settings_text(record: dict[str, Any]) -> str:
     used = record["settings"]
-    pairs = [(key, used["model"].get(key)) for key in _MODEL] if "model" in used else []
+    model = {key: Model.model_fields[key].default for key in _MODEL} | used.get("model", {})
+    pairs = [(key, model[key]) for key in _MODEL] if "model" in used else []
     pairs += [(key, used["training"][key]) for key in _TRAINING] if "training" in used else []
     pairs += list(used.get("gru", {}).items())
     pairs += [("calibration_folds", n)] if (n := used.get("calibration_folds")) else []
