@@ -37,3 +37,19 @@ def test_ratios_of_the_drone_are_those_of_the_study():
     pose = pose_error(ours["open_loop"]) / pose_error(physics)
     assert f"learned to {ours['force']['ratio']:.2f} of the error of the equations" in README
     assert f"off by {pose:.2f} of what they are off" in README
+
+
+def test_what_the_table_reaches():
+    table = read_json(ROOT / "results" / "table1.json")
+    above, below = [], []
+    for name, row in table.items():
+        ours = row["cbf-ssm-50"]
+        error = sum(seed["paper"]["rmse"] for seed in ours["seeds"]) / len(ours["seeds"])
+        mean, std = ours["paper"]
+        if error > mean + std:
+            above.append(name)
+        if error < mean:
+            below.append(name)
+    words = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"]
+    told = f"On {' and '.join(above)} the error is more than one standard deviation above the "
+    assert f"{told}paper's, on {words[len(below)]} of the others below it" in README
