@@ -182,8 +182,9 @@ def weight_table(cells: Cells, plain: Cells, paper: dict[str, Any]) -> str:
 
 def _paper_scores(cells: Cells, name: str) -> list[str]:
     """RMSE and log-likelihood of CBF-SSM-1."""
-    found = (_scores(cells, name, "paper", lambda s, k=k: s[k]) for k in ("rmse", "log_likelihood"))
-    return [mean_std(each[_TIGHT]) if (each := _finite(f)) else DIVERGED for f in found]
+    kinds = ("rmse", "log_likelihood")
+    found = (_finite(_scores(cells, name, "paper", lambda s, k=k: s[k])) for k in kinds)
+    return [mean_std(each[_TIGHT]) if _TIGHT in each else DIVERGED for each in found]
 
 
 def rmse_table(cells: Cells, paper: dict[str, Any]) -> str:
