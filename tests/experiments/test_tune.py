@@ -62,6 +62,11 @@ def test_the_score_of_all_folds_is_not_that_of_the_worst():
     assert lost == {"rmse": None, "log_likelihood": None}
 
 
+def test_ahead_all_that_is_forecast_counts_alike():
+    point = {"rmse": [1.0, 7.0], "log_likelihood": [-1.0, 0.5]}
+    assert tune.over_folds(point, ahead=True) == {"rmse": 5.0, "log_likelihood": -0.25}
+
+
 def test_a_point_is_what_a_fit_of_as_many_steps_on_the_fold_gives(record, data, tiny):
     """The last point of the second candidate on the second fold, from both seeds."""
     settings = job(tiny, data, Path()).settings
@@ -86,6 +91,15 @@ def test_of_many_folds_the_last_ones_can_do(data):
     assert folds.label == "folds=1of4" != tune.Folds(4, 4).label
 
 
+def test_ahead_nothing_trains_that_came_later(data):
+    folds = tune.make_folds(4, None, ahead=True)
+    assert (folds.held, folds.label) == (3, "ahead=3of4")
+    for fold in folds.of(data):
+        (past,), (future,) = fold.train, fold.test
+        assert past.start + len(past) == future.start
+    assert tune.make_folds(4, None, ahead=False) == tune.Folds(4, 4)
+
+
 def test_the_test_part_is_never_looked_at(record, data, tiny):
     runs = tuple(
         replace(run, y=np.full_like(run.y, 1e6)) if run.part == "test" else run for run in data
@@ -102,7 +116,7 @@ def test_candidates_are_kept_and_not_computed_again(data, tiny, tmp_path):
     assert job(tiny, data, tmp_path).is_done
     assert run_jobs([job(tiny, data, tmp_path)]) == []
     assert first.path.stat().st_mtime_ns == before
-    tune.summarise([first], "rmse", tmp_path, Console(quiet=True))
+    tune.summarise([first], "rmse", False, tmp_path, Console(quiet=True))
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["cbf-ssm-1"]["furnace"]["candidate"]["training.steps"] in (2, 4)
 

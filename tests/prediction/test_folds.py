@@ -29,3 +29,16 @@ def test_of_many_records_whole_ones_are_held_out():
 def test_a_single_fold_leaves_nothing_to_train_on():
     with pytest.raises(DataError, match="folds"):
         blocked_folds(Dataset.from_arrays(np.arange(30.0)), 1)
+
+
+def test_ahead_only_the_past_of_a_stretch_trains():
+    folds = blocked_folds(Dataset.from_arrays(np.arange(30.0)), 3, ahead=True)
+    assert [rows_of(fold, "train") for fold in folds] == [[list(range(10))], [list(range(20))]]
+    assert [rows_of(fold, "test")[0][0] for fold in folds] == [10, 20]
+
+
+def test_ahead_only_earlier_records_train():
+    data = Dataset.from_arrays([np.arange(5.0) + 10 * i for i in range(6)])
+    folds = blocked_folds(data, 3, ahead=True)
+    firsts = [[[run[0] for run in rows_of(f, part)] for part in ("train", "test")] for f in folds]
+    assert firsts == [[[0, 10], [20, 30]], [[0, 10, 20, 30], [40, 50]]]

@@ -8,6 +8,7 @@ from .reading import read
 from .registry import DatasetList, list_datasets, load_dataset
 from .simulators import simulate
 from .windows import (
+    Recency,
     Rows,
     Windows,
     WindowsOnDisk,
@@ -25,6 +26,7 @@ __all__ = [
     "DatasetList",
     "Experiment",
     "Normalisation",
+    "Recency",
     "Rows",
     "WindowSource",
     "Windows",

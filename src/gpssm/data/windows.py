@@ -103,6 +103,28 @@ class WindowsOnDisk(NamedTuple):
 WindowSource = Windows | WindowsOnDisk
 
 
+class Recency(NamedTuple):
+    """Windows that count half as much for every half-life that they are older than the newest."""
+
+    cumulative: Float[np.ndarray, " windows"]  # sum of the weights up to each window
+
+    @classmethod
+    def of(cls, starts: "Starts | Int[np.ndarray, ' windows']", half_life: float) -> "Recency":
+        """The age of a window is the number of rows from its start to that of the newest one."""
+        first = starts[np.arange(len(starts))]
+        return cls(np.cumsum(0.5 ** ((first[-1] - first) / half_life)))
+
+    @property
+    def share(self) -> float:
+        """Of all the data, what they count for together."""
+        return float(self.cumulative[-1]) / len(self.cumulative)
+
+    def choose(self, place: Float[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
+        """The window at this share, in [0, 1), of the sum of all weights."""
+        found = np.searchsorted(self.cumulative, place * self.cumulative[-1], side="right")
+        return np.minimum(found, len(self.cumulative) - 1)  # the product may be rounded up
+
+
 def make_starts(dataset: Dataset, length: int, stride: int) -> Starts:
     """Windows of `length` rows, `stride` apart, none across the border of an experiment.
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int, Key, PRNGKeyArray
 
-from gpssm.data import Rows, WindowSource, choose_windows
+from gpssm.data import Recency, Rows, WindowSource, choose_windows
 
 from .devices import place_batches
 
@@ -28,6 +28,7 @@ class Chunk(NamedTuple):
     batch_size: int
     length: int
     mesh: Mesh
+    recency: Recency | None = None
 
 
 class Reader:
@@ -72,9 +73,15 @@ def first_rows(
     keys: Key[Array, " runs"], step: int, chunk: Chunk
 ) -> Int[np.ndarray, "runs steps batch"]:
     """Where the windows of all steps of a chunk start."""
-    count = jnp.asarray(len(chunk.windows.starts), jnp.int32)
-    chosen = _choose(keys, jnp.asarray(step, jnp.int32), count, chunk.batch_size)
-    return chunk.windows.starts[np.asarray(chosen)]
+    now, size = jnp.asarray(step, jnp.int32), chunk.batch_size
+    if chunk.recency is None:
+        count = jnp.asarray(len(chunk.windows.starts), jnp.int32)
+        chosen = np.asarray(_choose(keys, now, count, size))
+    else:
+        # One place in each of `size` equal parts of [0, 1): a batch spreads over the data.
+        inside = np.asarray(_uniform(keys, now, size), np.float64)
+        chosen = chunk.recency.choose((np.arange(size) + inside) / size)
+    return chunk.windows.starts[chosen]
 
 
 def gather(first: Int[np.ndarray, "runs steps batch"], chunk: Chunk) -> Rows:
@@ -93,6 +100,17 @@ def batch_key(key: PRNGKeyArray) -> PRNGKeyArray:
 
 @jax.jit(static_argnums=3)
 def _choose(keys: Array, step: Array, count: Array, size: int) -> Array:
+    return _of_all_steps(lambda key, step: choose_windows(key, step, count, size), keys, step)
+
+
+@jax.jit(static_argnums=2)
+def _uniform(keys: Array, step: Array, size: int) -> Array:
+    draw = lambda key: jax.random.uniform(key, (size,), jnp.float32)  # noqa: E731
+    return _of_all_steps(lambda key, step: draw(jax.random.fold_in(key, step)), keys, step)
+
+
+def _of_all_steps(one: Callable[[PRNGKeyArray, Array], Array], keys: Array, step: Array) -> Array:
+    """[runs, CHUNK, …] from the key that draws batches, and the step."""
     steps = step + jnp.arange(CHUNK, dtype=jnp.int32)
-    one = lambda key, step: choose_windows(batch_key(key), step, count, size)  # noqa: E731
-    return jax.vmap(jax.vmap(one, (None, 0)), (0, None))(keys, steps)
+    of_run = lambda key: jax.vmap(lambda step: one(batch_key(key), step))(steps)  # noqa: E731
+    return jax.vmap(of_run)(keys)

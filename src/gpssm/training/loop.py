@@ -128,7 +128,7 @@ def _advance(
 def _arguments(config: Model, phase: Phase, devices: Devices) -> tuple[Training, Weights, Mesh]:
     """What a chunk of this phase is compiled for."""
     training = undialled(phase.training)
-    weights = training.weights(config, phase.windows.num_rows)
+    weights = training.weights(config, phase.rows)
     return training, weights, make_mesh(training.batch_size, config.particles, devices)
 
 
@@ -136,7 +136,8 @@ def _chunk(config: Model, phases: Sequence[Phase], devices: Devices, step: int) 
     """What to read for the steps from this one on."""
     phase = phase_at(phases, step)
     training, _, mesh = _arguments(config, phase, devices)
-    return Chunk(phase.windows, training.batch_size, training.sequence_length, mesh)
+    length = training.sequence_length
+    return Chunk(phase.windows, training.batch_size, length, mesh, phase.recency)
 
 
 def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopRequest]:

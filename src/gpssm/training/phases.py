@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpssm.data import Dataset, Normalisation, WindowSource, make_starts, open_windows
+from gpssm.data import (
+    Dataset,
+    Normalisation,
+    Recency,
+    WindowSource,
+    make_starts,
+    open_windows,
+)
 
 from .settings import Training
 
@@ -14,6 +21,13 @@ class Phase(NamedTuple):
     until: int
     training: Training
     windows: WindowSource
+    recency: Recency | None  # None: all windows alike
+
+    @property
+    def rows(self) -> float:
+        """For how many rows the data count."""
+        share = 1.0 if self.recency is None else self.recency.share
+        return share * self.windows.num_rows
 
 
 def make_phases(
@@ -25,8 +39,10 @@ def make_phases(
     found = []
     for until, settings in training.phases():
         length = settings.sequence_length
-        starts = make_starts(data, length, min(stride, length))
-        found.append(Phase(until, settings, rows.starting_at(starts)))
+        windows = rows.starting_at(make_starts(data, length, min(stride, length)))
+        half_life = settings.half_life
+        recency = None if half_life is None else Recency.of(windows.starts, half_life)
+        found.append(Phase(until, settings, windows, recency))
     return tuple(found)
 
 

@@ -30,6 +30,9 @@ class Training(Settings):
     batch_size: int = Field(10, ge=1, description="sequences per step")
     sequence_length: int = Field(50, ge=2, description="time steps per sequence")
     stride: int = Field(1, ge=1, description="rows between the starts of two sequences")
+    half_life: float | None = Field(
+        None, gt=0, description="rows after which data count half, where a plant drifts; None: all"
+    )
     stages: tuple[Stage, ...] = Field(
         (), description="what comes first, with other settings; see below"
     )
@@ -103,7 +106,7 @@ class Training(Settings):
             found.append((end, plain.replace(**changes)))
         return (*found, (self.steps, plain))
 
-    def weights(self, model: Model, rows: int) -> Weights:
+    def weights(self, model: Model, rows: float) -> Weights:
         """β of the ELBO of one sequence, out of `rows` time steps of training data."""
         share = self.sequence_length / rows
         count = model.draw.kl_count(self.sequence_length)
