@@ -7,7 +7,7 @@ DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
 .PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
-        scale stability tailsitter
+        scale stability drift tailsitter
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -53,6 +53,9 @@ figure3b: $(READY)  ## the drone's test error against sequence length; ARGS="--q
 
 cost: $(READY)  ## time of a step and of a forecast by method; ARGS="--quick"
 	$(BIN)/python -m experiments.cost $(ARGS)
+
+drift: $(READY)  ## whether the plants of Table 1 do in the test part what they did before
+	$(BIN)/python -m experiments.drift $(ARGS)
 
 tailsitter: $(READY)  ## measured flights; ARGS="--quick" for the short form
 	$(BIN)/python -m experiments.tailsitter $(ARGS)

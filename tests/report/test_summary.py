@@ -76,6 +76,7 @@ def test_inputs_beyond_the_training_range_are_told():
 
 def test_bias_and_growth_and_seeds():
     assert "lie below the measurements" in summary.bias(np.full(9, 0.9), "y").text
+    assert "half_life" in summary.bias(np.full(9, 0.1), "y").text
     assert summary.bias(np.linspace(0, 1, 9), "y") is None
     grown = [b._replace(rmse=1.0 if b.first < 80 else 4.0) for b in profile(1, 1, 1, 1)]
     assert "the band only 1.0-fold" in summary.horizon(grown, "y").text

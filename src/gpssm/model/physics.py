@@ -3,7 +3,7 @@
     ẋ = rates(x, u, parameters, f)
 
 f is what the GP yields: a force, a torque, an acceleration, a friction. Over one step f and u are
-constant. All numbers here are in the user's units; `gpssm.model.dynamics` converts.
+constant. All numbers here are in the user's units; `gpssm.model.hybrid` converts.
 """
 
 from collections.abc import Callable, Mapping, Sequence

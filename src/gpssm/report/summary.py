@@ -95,7 +95,10 @@ def bias(pit: np.ndarray, name: str) -> Finding | None:
     if abs(off) < _BIASED:
         return None
     side = "below" if off > 0 else "above"
-    return Finding("caution", f"Forecasts of {name} lie {side} the measurements on average.")
+    words = f"Forecasts of {name} lie {side} the measurements on average"
+    return Finding(
+        "caution", f"{words}: if the plant drifts, a half_life lets new rows count more."
+    )
 
 
 def horizon(profile: Sequence[HorizonBin], name: str) -> Finding | None:

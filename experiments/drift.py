@@ -1,0 +1,128 @@
+"""How much of an error is an offset: does a plant do in the test part what it did before?
+
+    python -m experiments.drift
+
+The linear ARX of Table 1, fitted to the training part, simulates the whole record from its first
+outputs. Where the mean of what it misses wanders, the plant drifts: no model that is the same at
+all times follows. Takes seconds; every data set that is one record.
+"""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import gpssm
+from gpssm.data import Dataset
+from gpssm.prediction import arx
+from gpssm.report import markdown_table
+
+from .config import DATASETS
+from .files import ROOT, provenance, read_json, write_json
+from .pages import DOCS, publish
+
+_WARMUP = 16
+_THIRDS = 3
+_EARLY, _SEEN = 8, 32  # outputs of the test part; a forecast of the protocol `paper` sees 32
+_DRAWN = ("dryer", "ballbeam")
+_SMOOTH = 25  # rows of the moving average in the figure
+RECORDS = tuple(name for name in DATASETS if name != "sarcos")  # which has 66 of them
+
+
+def misses(data: Dataset) -> tuple[np.ndarray, int]:
+    """Measurement minus simulation over both parts [time, outputs], and where the test begins."""
+    model = arx(data.train)
+    u, y = (np.concatenate([getattr(run, kind) for run in data]) for kind in "uy")
+    return y - model.predict_mean(u, y[:_WARMUP]), sum(len(run) for run in data.train)
+
+
+def offsets(missed: np.ndarray, split: int) -> dict[str, Any]:
+    """Means over the thirds of the training part and over the test part, and what is left there.
+
+    Of several outputs the root mean square.
+    """
+    test = missed[split:]
+    return {
+        "training": [_offset(part) for part in np.array_split(missed[_WARMUP:split], _THIRDS)],
+        "early": _offset(test[:_EARLY]),
+        "seen": _offset(test[_EARLY:_SEEN]),
+        "test": _offset(test),
+        "rmse": _rms(test),
+        "without_offset": _rms(test - test.mean(axis=0)),
+    }
+
+
+def _offset(values: np.ndarray) -> float:
+    means = values.mean(axis=0)
+    return float(means[0]) if len(means) == 1 else _rms(means)
+
+
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def table(record: dict[str, Any]) -> str:
+    header = ["data set", *(f"training, third {i + 1}" for i in range(_THIRDS))]
+    header += [f"test, 1–{_EARLY}", f"test, {_EARLY + 1}–{_SEEN}", "test"]
+    header += ["test RMSE", "without the offset"]
+    keys = "early", "seen", "test", "rmse", "without_offset"
+    rows = [
+        [name, *(f"{v:.3f}" for v in (*row["training"], *(row[key] for key in keys)))]
+        for name, row in record["datasets"].items()
+    ]
+    return markdown_table(header, rows)
+
+
+def draw(found: dict[str, tuple[np.ndarray, int]], path: Path) -> Path:
+    """What is missed, row by row, and its moving average."""
+    figure, panels = plt.subplots(
+        len(found), figsize=(8, 2.2 * len(found)), layout="constrained", squeeze=False
+    )
+    for axes, (name, (missed, split)) in zip(panels[:, 0], found.items(), strict=True):
+        rows, values = np.arange(len(missed))[_WARMUP:], missed[_WARMUP:, 0]
+        mean = np.convolve(values, np.ones(_SMOOTH) / _SMOOTH, "valid")
+        middle = rows[_SMOOTH // 2 : _SMOOTH // 2 + len(mean)]
+        axes.axhline(0.0, color="0.6", linewidth=0.8)
+        axes.plot(rows, values, linewidth=0.6, label="measured − simulated")
+        axes.plot(middle, mean, label=f"mean of {_SMOOTH} rows")
+        axes.axvspan(split, rows[-1], color="0.9", zorder=0, label="test part")
+        axes.set(ylabel=name, xlim=(0, rows[-1]))
+    panels[0, 0].legend(loc="upper left", ncols=3, frameon=False, fontsize="small")
+    panels[-1, 0].set_xlabel("row")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="experiments.drift", description=__doc__)
+    parser.add_argument("--datasets", nargs="+", choices=RECORDS, default=RECORDS)
+    parser.add_argument("--results", type=Path, default=ROOT / "results")
+    options = parser.parse_args(arguments)
+    path = options.results / "drift.json"
+    known = (read_json(path) or {"datasets": {}})["datasets"]
+    found = {name: misses(gpssm.load_dataset(name)) for name in options.datasets}
+    known |= {name: offsets(*each) for name, each in found.items()}
+    drawn = {name: found[name] for name in _DRAWN if name in found}
+    if drawn:
+        figure = draw(drawn, options.results / "figures" / "drift.png")
+        if options.results == ROOT / "results":
+            shutil.copy(figure, DOCS.parent / "images" / figure.name)
+    record = {
+        "datasets": {name: known[name] for name in RECORDS if name in known},
+        "versions": provenance(),
+    }
+    write_json(path, record)
+    publish(options.results, DOCS, table(record), "drift")
+    print(table(record))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
