@@ -191,7 +191,8 @@ def over_folds(point: dict[str, Any], ahead: bool = False) -> dict[str, Any]:
     """One score of all folds; none where one of them diverged.
 
     The median: a stretch unlike all the rest, to which a model must extrapolate, would decide an
-    average. But `ahead` to extrapolate is the task, and all that is forecast counts alike.
+    average. But `ahead` to extrapolate is the task: there it is the root mean square, each error
+    in units of the spread of what came before.
     """
     if any(None in point[name] for name in _SCORES):
         return {**point, **dict.fromkeys(_SCORES)}

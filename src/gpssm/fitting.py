@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .data import Dataset, Normalisation, WindowSource, choose_windows
+from .data import Dataset, Normalisation, Recency, WindowSource, choose_windows
 from .errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
 from .inference import Model, System, build
 from .inference.sequences import from_batch_first
@@ -145,10 +145,11 @@ def _fit_runs(
     with jax.enable_x64(True):
         phases = make_phases(data, normalisation, training)
         stretches = cut_stretches(held_out, normalisation, training) if held_out else None
-        windows = phases[-1].windows
+        windows, recency = phases[-1].windows, phases[-1].recency
         keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
         systems = [
-            _fresh_system(key, model, windows, training, normalisation) for key in keys[:, 0]
+            _fresh_system(key, model, windows, recency, training, normalisation)
+            for key in keys[:, 0]
         ]
         checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
         dials = [Dials.of(each) for each in trainings]
@@ -237,12 +238,16 @@ def _fresh_system(
     key: PRNGKeyArray,
     model: Model,
     windows: WindowSource,
+    recency: Recency | None,
     training: Training,
     normalisation: Normalisation,
 ) -> System:
     """Where training starts, with inducing inputs placed on some of the sequences."""
-    chosen = choose_windows(key, 0, len(windows.starts), _EXAMPLES)
-    examples = windows.read(windows.starts[np.asarray(chosen)], training.sequence_length)
+    if recency is None:
+        chosen = np.asarray(choose_windows(key, 0, len(windows.starts), _EXAMPLES))
+    else:
+        chosen = recency.spread(_EXAMPLES)
+    examples = windows.read(windows.starts[chosen], training.sequence_length)
     return build(key, model, from_batch_first(*examples), normalisation)
 
 

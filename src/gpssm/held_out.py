@@ -52,11 +52,13 @@ def recalibrate(
 
     `data` is what they were trained on. The fit of the first run is repeated once per fold, on
     the rest of the data; all runs get what the fold in the middle asks for. So it costs as much
-    as `folds` fits of one seed.
+    as `folds` fits of one seed. With a `half_life` a fold is a future, which only what came before
+    it may forecast, and there is one fold less.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
     first, shown = several[0], {"quiet": quiet, "progress": progress}
-    found = [_fold_likelihoods(first, part, shown) for part in blocked_folds(data, folds)]
+    parts = blocked_folds(data, folds, ahead=first.training.half_life is not None)
+    found = [_fold_likelihoods(first, part, shown) for part in parts]
     chosen = choose(np.median(found, axis=0))
     with jax.enable_x64(True):
         noise = jnp.asarray(chosen.level), jnp.asarray(chosen.factor)

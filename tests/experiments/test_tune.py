@@ -94,6 +94,7 @@ def test_of_many_folds_the_last_ones_can_do(data):
 def test_ahead_nothing_trains_that_came_later(data):
     folds = tune.make_folds(4, None, ahead=True)
     assert (folds.held, folds.label) == (3, "ahead=3of4")
+    assert len(folds.of(data)) == 3
     for fold in folds.of(data):
         (past,), (future,) = fold.train, fold.test
         assert past.start + len(past) == future.start

@@ -42,3 +42,13 @@ def test_ahead_only_earlier_records_train():
     folds = blocked_folds(data, 3, ahead=True)
     firsts = [[[run[0] for run in rows_of(f, part)] for part in ("train", "test")] for f in folds]
     assert firsts == [[[0, 10], [20, 30]], [[0, 10, 20, 30], [40, 50]]]
+
+
+def test_ahead_rows_are_counted_through_the_records():
+    """Two records, three stretches: nothing of the second trains for a future in the first."""
+    data = Dataset.from_arrays([np.arange(30.0), 100 + np.arange(30.0)])
+    first, second = blocked_folds(data, 3, ahead=True)
+    assert rows_of(first, "train") == [list(range(20))]
+    assert rows_of(first, "test") == [list(range(20, 30)), list(range(100, 110))]
+    assert rows_of(second, "train") == [list(range(30)), list(range(100, 110))]
+    assert rows_of(second, "test") == [list(range(110, 130))]

@@ -5,6 +5,7 @@ make a batch is a pure function of (key, step), so that a training run can stop 
 and so that data in memory and data on disk give the same batches.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from .normalisation import Normalisation
 
 Numbers = Array | np.ndarray  # on a device or not yet
 Step = int | Int[Array, ""]
+_FORGOTTEN = 60  # half-lives
 
 
 class Rows(NamedTuple):
@@ -104,25 +106,39 @@ WindowSource = Windows | WindowsOnDisk
 
 
 class Recency(NamedTuple):
-    """Windows that count half as much for every half-life that they are older than the newest."""
+    """Windows that count half as much for every half-life that they are older than the newest.
 
-    cumulative: Float[np.ndarray, " windows"]  # sum of the weights up to each window
+    Experiments follow each other in the order of the data set. What is older than so many
+    half-lives that its weight is lost in rounding is left out, so that of data on disk only the
+    newest windows are listed.
+    """
+
+    cumulative: Float[np.ndarray, " newest"]  # sum of the weights up to each window
+    windows: int  # of all ages
 
     @classmethod
-    def of(cls, starts: "Starts | Int[np.ndarray, ' windows']", half_life: float) -> "Recency":
+    def of(cls, starts: Starts | Int[np.ndarray, " windows"], half_life: float) -> "Recency":
         """The age of a window is the number of rows from its start to that of the newest one."""
-        first = starts[np.arange(len(starts))]
-        return cls(np.cumsum(0.5 ** ((first[-1] - first) / half_life)))
+        count, row = len(starts), lambda i: int(starts[np.array([i])][0])
+        newest = row(count - 1)
+        first = bisect_left(range(count), newest - _FORGOTTEN * half_life, key=row)
+        ages = newest - starts[np.arange(first, count)]
+        return cls(np.cumsum(0.5 ** (ages / half_life)), count)
 
     @property
     def share(self) -> float:
         """Of all the data, what they count for together."""
-        return float(self.cumulative[-1]) / len(self.cumulative)
+        return float(self.cumulative[-1]) / self.windows
 
     def choose(self, place: Float[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
         """The window at this share, in [0, 1), of the sum of all weights."""
         found = np.searchsorted(self.cumulative, place * self.cumulative[-1], side="right")
-        return np.minimum(found, len(self.cumulative) - 1)  # the product may be rounded up
+        newest = len(self.cumulative)
+        return self.windows - newest + np.minimum(found, newest - 1)  # a product is rounded up
+
+    def spread(self, count: int) -> Int[np.ndarray, " {count}"]:
+        """So many windows at equal distances of weight, the older ones far apart."""
+        return self.choose((np.arange(count) + 0.5) / count)
 
 
 def make_starts(dataset: Dataset, length: int, stride: int) -> Starts:

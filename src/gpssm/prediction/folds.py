@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpssm.data import Dataset, Experiment
+from gpssm.data.experiment import MIN_ROWS
 from gpssm.errors import DataError, expected
 
 
@@ -17,40 +18,53 @@ def blocked_folds(data: Dataset, folds: int, ahead: bool = False) -> list[Datase
     experiments, so that no window reaches across the gap.
 
     With `ahead` only what came before the stretch trains, as in use, where a forecast tells the
-    future: a plant that drifts shows it here only. The first stretch has nothing before it, so
+    future: a plant that drifts shows it here only. Experiments follow each other in their order,
+    a stretch may begin in one and end in the next. The first stretch has nothing before it, so
     there is one fold less.
     """
     if folds < 2:
         raise DataError(expected("folds", folds, "at least 2, so that something is left to train"))
     runs = data.experiments
-    cut = _by_experiment if len(runs) >= folds else _by_rows
-    first = 1 if ahead else 0
-    return [
-        replace(data, experiments=cut(runs, fold, folds, ahead)) for fold in range(first, folds)
-    ]
+    whole = len(runs) >= folds
+    if ahead:
+        cut, first = _before_experiment if whole else _before_row, 1
+    else:
+        cut, first = _by_experiment if whole else _by_rows, 0
+    return [replace(data, experiments=cut(runs, fold, folds)) for fold in range(first, folds)]
 
 
-def _by_experiment(
-    runs: Sequence[Experiment], fold: int, folds: int, ahead: bool
-) -> tuple[Experiment, ...]:
+def _by_experiment(runs: Sequence[Experiment], fold: int, folds: int) -> tuple[Experiment, ...]:
     first, last = _borders(len(runs), fold, folds)
-    used = runs[:last] if ahead else runs
     return tuple(
-        replace(run, part="test" if first <= i < last else "train") for i, run in enumerate(used)
+        replace(run, part="test" if first <= i < last else "train") for i, run in enumerate(runs)
     )
 
 
-def _by_rows(
-    runs: Sequence[Experiment], fold: int, folds: int, ahead: bool
-) -> tuple[Experiment, ...]:
-    return tuple(piece for run in runs for piece in _pieces(run, fold, folds, ahead))
+def _before_experiment(runs: Sequence[Experiment], fold: int, folds: int) -> tuple[Experiment, ...]:
+    return _by_experiment(runs, fold, folds)[: _borders(len(runs), fold, folds)[1]]
 
 
-def _pieces(run: Experiment, fold: int, folds: int, ahead: bool) -> list[Experiment]:
+def _by_rows(runs: Sequence[Experiment], fold: int, folds: int) -> tuple[Experiment, ...]:
+    return tuple(piece for run in runs for piece in _pieces(run, fold, folds))
+
+
+def _pieces(run: Experiment, fold: int, folds: int) -> list[Experiment]:
     first, last = _borders(len(run), fold, folds)
-    before, held, after = (0, first, "train"), (first, last, "test"), (last, len(run), "train")
-    spans = (before, held) if ahead else (before, held, after)
+    spans = (0, first, "train"), (first, last, "test"), (last, len(run), "train")
     return [run.cut(begin, end, part) for begin, end, part in spans if end > begin]
+
+
+def _before_row(runs: Sequence[Experiment], fold: int, folds: int) -> tuple[Experiment, ...]:
+    """Rows are counted through all experiments; a piece too short to show anything is left out."""
+    first, last = _borders(sum(len(run) for run in runs), fold, folds)
+    found, offset = [], 0
+    for run in runs:
+        # where the stretch begins and ends among the rows of this experiment
+        begin, end = (min(max(border - offset, 0), len(run)) for border in (first, last))
+        spans = (0, begin, "train"), (begin, end, "test")
+        found += [run.cut(a, b, part) for a, b, part in spans if b - a >= MIN_ROWS]
+        offset += len(run)
+    return tuple(found)
 
 
 def _borders(count: int, fold: int, folds: int) -> tuple[int, int]:

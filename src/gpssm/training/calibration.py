@@ -20,12 +20,14 @@ from gpssm.gp.positive import positive
 from gpssm.inference import System
 from gpssm.model import gaussian_log_density
 
+from .phases import make_recency
 from .settings import Training
 from .validation import Stretches, forecast, make_stretches
 
 LEVELS = np.array([0.0, *10.0 ** np.arange(-7.0, -0.4, 0.5)])  # added to Σx, normalised
 FACTORS = 2.0 ** np.arange(0, 6)  # on Σy
 _STRETCHES, _LONGEST = 8, 500
+_HALF_LIVES = 2  # the most that a stretch is long where old rows count less
 _SHARE = 0.7  # of the shortest experiment, for the length of a stretch
 
 
@@ -41,12 +43,23 @@ class Calibration(NamedTuple):
 def long_stretches(
     data: Dataset, normalisation: Normalisation, training: Training
 ) -> Stretches | None:
-    """Long stretches of the data that overlap; none if it is too short for a forecast."""
-    length = min(int(_SHARE * min(len(each) for each in data.experiments)), _LONGEST)
-    if length <= 2 * training.validation_warmup:
+    """Long stretches of the data that overlap; none if it is too short for a forecast.
+
+    Where old rows count less the stretches are newer and shorter: noise that explains what the
+    plant did long ago would make the bands too wide.
+    """
+    shortest, least = min(len(each) for each in data.experiments), 2 * training.validation_warmup
+    length = min(int(_SHARE * shortest), _LONGEST)
+    if length <= least:
         return None
+    if training.half_life is not None:
+        length = int(min(length, max(_HALF_LIVES * training.half_life, least + 1)))
     windows = open_windows(data, normalisation, length, 1, training.dtype)
-    chosen = np.linspace(0, len(windows.starts) - 1, _STRETCHES).round().astype(int)
+    recency = make_recency(windows, training)
+    if recency is None:
+        chosen = np.linspace(0, len(windows.starts) - 1, _STRETCHES).round().astype(int)
+    else:
+        chosen = recency.spread(_STRETCHES)
     stretches = make_stretches(windows.read(windows.starts[chosen], length), training)
     return stretches if stretches.scored.any() else None
 

@@ -1,5 +1,6 @@
 """Training in phases: the stages that come first, and the rest, each with windows of its own."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,9 +26,10 @@ class Phase(NamedTuple):
 
     @property
     def rows(self) -> float:
-        """For how many rows the data count."""
-        share = 1.0 if self.recency is None else self.recency.share
-        return share * self.windows.num_rows
+        """For how many rows the data count: never fewer than one sequence has."""
+        if self.recency is None:
+            return self.windows.num_rows
+        return max(self.recency.share * self.windows.num_rows, self.training.sequence_length)
 
 
 def make_phases(
@@ -40,10 +42,16 @@ def make_phases(
     for until, settings in training.phases():
         length = settings.sequence_length
         windows = rows.starting_at(make_starts(data, length, min(stride, length)))
-        half_life = settings.half_life
-        recency = None if half_life is None else Recency.of(windows.starts, half_life)
-        found.append(Phase(until, settings, windows, recency))
+        found.append(Phase(until, settings, windows, make_recency(windows, settings)))
     return tuple(found)
+
+
+def make_recency(windows: WindowSource, training: Training) -> Recency | None:
+    """How windows count by their age; None where all count alike."""
+    half_life = training.half_life
+    if half_life is None or math.isinf(half_life):
+        return None
+    return Recency.of(windows.starts, half_life)
 
 
 def phase_at(phases: Sequence[Phase], step: int) -> Phase:
