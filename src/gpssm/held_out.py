@@ -53,17 +53,25 @@ def recalibrate(
     `data` is what they were trained on. The fit of the first run is repeated once per fold, on
     the rest of the data; all runs get what the fold in the middle asks for. So it costs as much
     as `folds` fits of one seed. With a `half_life` a fold is a future, which only what came before
-    it may forecast, and there is one fold less.
+    it may forecast, and which half of the data or more came before.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
     first, shown = several[0], {"quiet": quiet, "progress": progress}
-    parts = blocked_folds(data, folds, ahead=first.training.half_life is not None)
+    parts = (
+        blocked_folds(data, folds) if first.training.half_life is None else _futures(data, folds)
+    )
     found = [_fold_likelihoods(first, part, shown) for part in parts]
     chosen = choose(np.median(found, axis=0))
     with jax.enable_x64(True):
         noise = jnp.asarray(chosen.level), jnp.asarray(chosen.factor)
         wider = [replace(run, system=with_noise(run.system, *noise)) for run in several]
     return wider[0] if isinstance(runs, Run) else wider
+
+
+def _futures(data: Dataset, folds: int) -> list[Dataset]:
+    """Those that much was known before: a model of little data would ask for too much noise."""
+    parts = blocked_folds(data, folds, ahead=True)
+    return [part for part in parts if 2 * part.train.num_rows >= data.num_rows] or parts[-1:]
 
 
 def _fold_likelihoods(run: Run, part: Dataset, shown: dict[str, Any]) -> np.ndarray:

@@ -164,5 +164,8 @@ def test_noise_is_judged_by_futures(runs, monkeypatch):
         return np.zeros((1, 1))
 
     monkeypatch.setattr("gpssm.held_out._fold_likelihoods", note)
-    gpssm.recalibrate(runs[20.0], changed_plant(), folds=3, quiet=True)
-    assert seen == [(100, 100), (200, 200)]
+    gpssm.recalibrate(runs[20.0], changed_plant(), folds=5, quiet=True)
+    assert seen == [(180, 180), (240, 240)]
+    seen.clear()
+    gpssm.recalibrate(runs[None], changed_plant(), folds=3, quiet=True)
+    assert seen == [(300, 0), (300, 100), (200, 200)]
