@@ -1,6 +1,6 @@
 """Settings from the command line, on top of all that a file says.
 
---set training.steps=500,1000 --set model.noise_draw=shared
+--set training.steps=500,1000 --set model.noise_draw=shared --set training.half_life=null,100
 """
 
 import tomllib
@@ -10,6 +10,7 @@ from gpssm.errors import ConfigError, expected
 
 from .config import merge
 
+_NOTHING = "null"  # TOML has no word for it
 Candidate = dict[str, Any]  # "training.steps" → 500
 Grid = dict[str, dict[str, list[Any]]]
 
@@ -18,7 +19,8 @@ def parse_set(text: str) -> Grid:
     """`training.steps=500,1000` as a grid of one setting."""
     name, _, values = text.partition("=")
     table, _, key = name.partition(".")
-    return {table: {key: tomllib.loads(f"values = [{_quoted(values)}]")["values"]}}
+    found = tomllib.loads(f"values = [{_quoted(values)}]")["values"]
+    return {table: {key: [None if value == _NOTHING else value for value in found]}}
 
 
 def _quoted(values: str) -> str:

@@ -12,6 +12,8 @@ def test_settings_of_the_command_line():
     assert parse_set("training.inducing_kl=0.5") == {"training": {"inducing_kl": [0.5]}}
     words = parse_set("model.noise_draw=shared, independent")
     assert words == {"model": {"noise_draw": ["shared", "independent"]}}
+    assert parse_set("training.half_life=null,50") == {"training": {"half_life": [None, 50]}}
+    assert parse_set("model.target=none") == {"model": {"target": ["none"]}}
     assert parse_set("model.whitened=true") == {"model": {"whitened": [True]}}
 
 

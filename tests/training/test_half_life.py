@@ -54,8 +54,13 @@ def test_a_long_half_life_is_none():
     places = (np.arange(47) + 0.5) / 47
     np.testing.assert_array_equal(recency.choose(places), np.arange(47))
     assert recency.choose(np.array([0.0, np.nextafter(1.0, 0.0), 1.0])).tolist() == [0, 46, 46]
-    endless = Training(sequence_length=4, half_life=float("inf"))
-    assert make_phases(numbered(50), Normalisation.identity(0, 1), endless)[0].recency is None
+    assert make_phases(numbered(50), Normalisation.identity(0, 1), Training())[0].recency is None
+
+
+@pytest.mark.parametrize("half_life", [0.0, -3.0, float("inf"), float("nan")])
+def test_a_half_life_is_a_number_of_rows(half_life):
+    with pytest.raises(gpssm.ConfigError, match="half_life"):
+        Training(half_life=half_life)
 
 
 def test_what_is_forgotten_is_not_listed():

@@ -1,6 +1,5 @@
 """Training in phases: the stages that come first, and the rest, each with windows of its own."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -49,9 +48,7 @@ def make_phases(
 def make_recency(windows: WindowSource, training: Training) -> Recency | None:
     """How windows count by their age; None where all count alike."""
     half_life = training.half_life
-    if half_life is None or math.isinf(half_life):
-        return None
-    return Recency.of(windows.starts, half_life)
+    return None if half_life is None else Recency.of(windows.starts, half_life)
 
 
 def phase_at(phases: Sequence[Phase], step: int) -> Phase:

@@ -31,7 +31,10 @@ class Training(Settings):
     sequence_length: int = Field(50, ge=2, description="time steps per sequence")
     stride: int = Field(1, ge=1, description="rows between the starts of two sequences")
     half_life: float | None = Field(
-        None, gt=0, description="rows after which data count half: for plants that drift; None: all"
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="rows after which data count half: for plants that drift; None: all",
     )
     stages: tuple[Stage, ...] = Field(
         (), description="what comes first, with other settings; see below"
