@@ -318,8 +318,8 @@ def settings_table(cells: Cells) -> str:
 
 
 _MODEL = (
-    "dim_x", "inducing_points", "particles", "noise_draw", "lag", "lookahead", "start", "whitened",
-    "covariance",
+    "dim_x", "inducing_points", "particles", "recognition", "noise_draw", "lag", "lookahead",
+    "start", "whitened", "covariance",
 )  # fmt: skip
 _TRAINING = (
     "steps", "learning_rate", "schedule", "inducing_kl", "state_kl", "batch_size",
@@ -332,6 +332,7 @@ def _settings_text(record: dict[str, Any]) -> str:
     model = {key: Model.model_fields[key].default for key in _MODEL} | used.get("model", {})
     pairs = [(key, model[key]) for key in _MODEL] if "model" in used else []
     pairs += [(key, used["training"][key]) for key in _TRAINING] if "training" in used else []
+    pairs += [("half_life", rows)] if (rows := used.get("training", {}).get("half_life")) else []
     pairs += list(used.get("gru", {}).items())
     pairs += [("calibration_folds", n)] if (n := used.get("calibration_folds")) else []
     words = [f"{key} {value}" for key, value in pairs]
