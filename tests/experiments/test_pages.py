@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from experiments.config import DATASETS, METHODS
+from experiments.config import DATASETS, METHODS, CellSettings
 from experiments.drone_figures import HYBRID
 from experiments.drone_figures import page as drone_page
 from experiments.drone_figures import read_records as drone_records
@@ -144,6 +144,17 @@ def test_the_documentation_is_what_the_results_say():
     body = length_tables(records, references)
     again = "run: make figure3a ARGS=--pages"
     assert page == pages.between_markers(page, body, "lengths"), again
+
+
+def test_nothing_but_the_weight_differs_where_the_weight_is_compared():
+    def told(folder, name):
+        cell = read_json(pages.ROOT / "results" / folder / name / "cbf-ssm-1.json")
+        settings = CellSettings(**cell["settings"])
+        return settings.replace(training=settings.training.replace(state_kl=1.0))
+
+    again = "run: python -m experiments.table1 --methods cbf-ssm-1 --set training.state_kl=1.0"
+    for name in DATASETS:
+        assert told("table1", name) == told("weight_one/table1", name), again
 
 
 def test_every_method_has_a_title_and_every_data_set_a_row_of_the_paper():
