@@ -6,7 +6,7 @@ import pytest
 
 import gpssm
 from gpssm import Dataset, recalibrate
-from gpssm.training.calibration import FACTORS, LEVELS
+from gpssm.training.calibration import HELD_OUT_FACTORS, LEVELS
 
 MODEL = gpssm.cbf_ssm(dim_x=2, inducing_points=5, particles=6, lag=4, output_variance=1e-4)
 SETTINGS = {"steps": 3, "sequence_length": 20, "batch_size": 4, "calibrate": False, "quiet": True}
@@ -44,7 +44,7 @@ def test_all_runs_get_the_same_more_noise(runs, wider):
         assert added[0] > 1e-4
         np.testing.assert_allclose(added, added[0], rtol=1e-6)
         factor = noise(after)[1] / noise(before)[1]
-        assert np.abs(FACTORS - factor).min() < 1e-6
+        assert np.abs(HELD_OUT_FACTORS - factor).min() < 1e-6
 
 
 def test_nothing_else_changes(runs, wider):
@@ -60,6 +60,14 @@ def test_unseen_data_are_covered_better(runs, wider, data):
                      for run in (runs[0], wider[0]))  # fmt: skip
     assert before < 0.8
     assert before + 0.1 < after
+
+
+def test_a_sensor_that_was_believed_too_poor_gets_better(data):
+    """Three steps leave Σy where it starts, far above the errors that the folds see."""
+    poor = MODEL.replace(output_variance=100.0)
+    run = gpssm.fit(poor, data, **SETTINGS)
+    better = recalibrate(run, data, folds=3, quiet=True)
+    assert noise(better)[1] < 0.2 * noise(run)[1]
 
 
 def test_one_run_gives_one_run_and_every_fold_trains_once(runs, wider, data):

@@ -2,7 +2,7 @@
 
 The calibration at the end of `fit` sees only the data that it was trained on, which flatter a
 model that has over-fitted. Here the same fit is repeated on folds of the data, and the noise is
-widened until the stretches that were left out are most likely.
+set so that the stretches that were left out are most likely: more of it, or a smaller Σy.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from .fitting import fit
 from .prediction import blocked_folds
 from .run import Run
 from .training import cut_stretches
-from .training.calibration import choose, likelihoods, with_noise
+from .training.calibration import HELD_OUT_FACTORS, choose, likelihoods, with_noise
 from .training.progress import ProgressFactory
 
 
@@ -61,7 +61,7 @@ def recalibrate(
         blocked_folds(data, folds) if first.training.half_life is None else _futures(data, folds)
     )
     found = [_fold_likelihoods(first, part, shown) for part in parts]
-    chosen = choose(np.median(found, axis=0))
+    chosen = choose(np.median(found, axis=0), HELD_OUT_FACTORS)
     with jax.enable_x64(True):
         noise = jnp.asarray(chosen.level), jnp.asarray(chosen.factor)
         wider = [replace(run, system=with_noise(run.system, *noise)) for run in several]
@@ -83,4 +83,4 @@ def _fold_likelihoods(run: Run, part: Dataset, shown: dict[str, Any]) -> np.ndar
     again = fit(run.model, part.train, seed=run.seed, **shown, **settings)
     with jax.enable_x64(True):
         stretches = cut_stretches(part.test, again.normalisation, again.training)
-        return np.asarray(likelihoods(again.system, stretches))
+        return np.asarray(likelihoods(again.system, stretches, HELD_OUT_FACTORS))

@@ -11,6 +11,7 @@ import gpssm
 from gpssm.data import Dataset, Normalisation, Recency, make_windows, open_windows
 from gpssm.training import Training, make_phases
 from gpssm.training.batches import CHUNK, Chunk, first_rows
+from gpssm.training.calibration import HELD_OUT_FACTORS, LEVELS
 
 
 def numbered(*lengths):
@@ -166,7 +167,7 @@ def test_noise_is_judged_by_futures(runs, monkeypatch):
     def note(run, part, shown):
         del shown
         seen.append((part.train[-1].start + len(part.train[-1]), part.test[0].start))
-        return np.zeros((1, 1))
+        return np.zeros((len(LEVELS), len(HELD_OUT_FACTORS)))
 
     monkeypatch.setattr("gpssm.held_out._fold_likelihoods", note)
     gpssm.recalibrate(runs[20.0], changed_plant(), folds=5, quiet=True)

@@ -3,8 +3,9 @@
 Where the posterior hardly conditions on the outputs, the ELBO prefers a process noise that is too
 small: more of it would spread the particles without bringing them nearer to the data. After
 training a common level is therefore added to Σx, and Σy is scaled up, so that forecasts of long
-stretches have the highest likelihood. Noise is never taken away: forecasts of what was trained on
-flatter a model that has over-fitted. Everything else stays as it was learned.
+stretches have the highest likelihood. Noise is never taken away there: forecasts of what was
+trained on flatter a model that has over-fitted. Held-out data do not, and may also ask for a
+smaller Σy. Everything else stays as it was learned.
 """
 
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from .validation import Stretches, forecast, make_stretches
 
 LEVELS = np.array([0.0, *10.0 ** np.arange(-7.0, -0.4, 0.5)])  # added to Σx, normalised
 FACTORS = 2.0 ** np.arange(0, 6)  # on Σy
+HELD_OUT_FACTORS = np.concatenate([FACTORS, 0.5 ** np.arange(1, 5)])  # the first changes nothing
 _STRETCHES, _LONGEST = 8, 500
 _HALF_LIVES = 2  # the most that a stretch is long where old rows count less
 _SHARE = 0.7  # of the shortest experiment, for the length of a stretch
@@ -70,21 +72,25 @@ def calibrate(system: System, stretches: Stretches) -> tuple[System, Calibration
     return with_noise(system, jnp.asarray(chosen.level), jnp.asarray(chosen.factor)), chosen
 
 
-def choose(found: Float[np.ndarray, "levels factors"]) -> Calibration:
+def choose(
+    found: Float[np.ndarray, "levels factors"], tried: Float[np.ndarray, " factors"] = FACTORS
+) -> Calibration:
     """The most likely of all choices; where none is finite the first, which changes nothing."""
     known = np.where(np.isfinite(found), found, -np.inf)
     i, j = np.unravel_index(np.argmax(known), known.shape)
-    return Calibration(float(LEVELS[i]), float(FACTORS[j]), float(known[0, 0]), float(known[i, j]))
+    return Calibration(float(LEVELS[i]), float(tried[j]), float(known[0, 0]), float(known[i, j]))
 
 
 @eqx.filter_jit
-def likelihoods(system: System, stretches: Stretches) -> Float[Array, "levels factors"]:
+def likelihoods(
+    system: System, stretches: Stretches, tried: Float[Array | np.ndarray, " factors"] = FACTORS
+) -> Float[Array, "levels factors"]:
     """Per measurement, of a Gaussian with the moments of the particles and the sensor.
 
     The mixture itself would ask for a wider sensor the fewer particles there are.
     """
     y, known, particles = stretches.y, stretches.scored, system.config.particles
-    factors = jnp.asarray(FACTORS)[:, None, None, None]
+    factors = jnp.asarray(tried)[:, None, None, None]
 
     def for_level(level: Array) -> Array:
         seen = forecast(with_noise(system, level, jnp.ones(())), stretches)
