@@ -1,4 +1,4 @@
-"""The numbers in the prose of the README are those of the results that it speaks of."""
+"""The numbers in prose are those of the results that it speaks of."""
 
 import json
 import re
@@ -7,8 +7,15 @@ from experiments.drone_figures import pose_error
 from experiments.files import ROOT, read_json
 from experiments.length_pages import ratios, read_records
 
-# One space between words, wherever the lines end.
-README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+from gpssm.report import mean_std
+
+
+def prose(path):
+    """One space between words, wherever the lines end."""
+    return " ".join((ROOT / path).read_text(encoding="utf-8").split())
+
+
+README = prose("README.md")
 
 
 def test_times_of_the_peers_are_those_of_the_benchmark():
@@ -53,3 +60,21 @@ def test_what_the_table_reaches():
     words = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"]
     told = f"On {' and '.join(above)} the error is more than one standard deviation above the "
     assert f"{told}paper's, on {words[len(below)]} of the others below it" in README
+
+
+def test_what_the_tutorial_says_of_the_furnace():
+    page, row = prose("docs/benchmark.md"), read_json(ROOT / "results" / "table1.json")["furnace"]
+    ours, arx = ([seed["strict"] for seed in row[name]["seeds"]] for name in ("cbf-ssm-50", "arx"))
+
+    def late(scores):
+        """The mean over the seeds, from step 51 to 100 and after that."""
+        ends = zip(*([part["rmse"] for part in s["horizon"][-2:]] for s in scores), strict=True)
+        return [f"{sum(errors) / len(errors):.3f}" for errors in ends]
+
+    errors = [mean_std([score["rmse"] for score in scores]) for scores in (ours, arx)]
+    assert "Table 1 has {} for this cell and {} for the linear ARX".format(*errors) in page
+    covered = sum(score["coverage"]["95%"] for score in ours) / len(ours)
+    assert f"its band of 95 % covers {100 * covered:.0f} % here" in page
+    middle, end = late(ours)
+    assert f"an RMSE of {middle} between the steps 50 and 100 and of {end} after" in page
+    assert "as well ({} and {})".format(*late(arx)) in page
