@@ -21,7 +21,7 @@ class Phase(NamedTuple):
     until: int
     training: Training
     windows: WindowSource
-    recency: Recency | None  # None: all windows alike
+    recency: Recency | None = None  # all windows alike
 
     @property
     def rows(self) -> float:
