@@ -78,3 +78,18 @@ def test_what_the_tutorial_says_of_the_furnace():
     middle, end = late(ours)
     assert f"an RMSE of {middle} between the steps 50 and 100 and of {end} after" in page
     assert "as well ({} and {})".format(*late(arx)) in page
+
+
+def test_what_is_said_of_the_cost_of_a_step():
+    page, table = prose("docs/reproduce.md"), (ROOT / "results" / "cost.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    steps = {row[0]: row[1:] for row in rows if len(row) == 7}
+    forecasts = [int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()]
+    name = "CBF-SSM-50"
+    (*_, ratio, growth), (*_, whole, proportional) = (
+        steps[name],
+        steps[f"{name}, backward pass in one piece"],
+    )
+    assert f"grows here as {growth} ({proportional} with the backward pass in one piece" in page
+    assert f"takes {ratio} times as long as one of PR-SSM ({whole} in one piece)" in page
+    assert f"{min(forecasts)} to {max(forecasts)} ms with every method" in page
