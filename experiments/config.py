@@ -21,7 +21,7 @@ from .gru import GruSettings, width_for
 CONFIGS = Path(__file__).with_name("configs")
 DATASETS = ("actuator", "ballbeam", "drive", "dryer", "furnace", "flutter", "tank", "sarcos")
 METHODS = (*GPSSM_METHODS, "constant-mean", "arx", "n4sid", "gru")
-_LEVELS = ("datasets", "methods")
+_LEVELS, _PARTS = ("datasets", "methods"), ("model", "training", "gru")
 _SIZE_OF = "cbf-ssm-50"  # the GRU has as many parameters as this method
 _WINDOWS = ("batch_size", "sequence_length", "stride")
 
@@ -56,19 +56,29 @@ def cell_settings(config: dict[str, Any], data: Dataset, method: str) -> CellSet
     """What one method uses on one data set, validated."""
     if method not in METHODS:
         raise ConfigError(expected("method", repr(method), f"one of {', '.join(METHODS)}"))
-    tables = _tables(config, data.name, method)
-    model, training, gru = (tables.pop(name, {}) for name in ("model", "training", "gru"))
     if method in GPSSM_METHODS:
-        used = {"model": gpssm.method(method, **model), "training": gpssm.Training(**training)}
-        return CellSettings(**tables, **used)
-    if method == "gru":
-        size = count_parameters(gpssm.method(_SIZE_OF, **model), data)
-        windows = {name: training[name] for name in _WINDOWS if name in training}
-        width = width_for(size, data.dim_u, data.dim_y)
-        for name in ("forecast_particles", "calibration_folds"):
-            tables.pop(name, None)
-        return CellSettings(**tables, gru=GruSettings(**{"width": width, **windows, **gru}))
-    return CellSettings()  # nothing random: one run
+        return gpssm_settings(config, data.name, method)
+    return _gru_settings(config, data) if method == "gru" else CellSettings()  # one run
+
+
+def gpssm_settings(config: dict[str, Any], dataset: str, method: str) -> CellSettings:
+    """What a method of the paper uses; of the data set nothing but the name is needed."""
+    tables = _tables(config, dataset, method)
+    model, training, _ = (tables.pop(name, {}) for name in _PARTS)
+    used = {"model": gpssm.method(method, **model), "training": gpssm.Training(**training)}
+    return CellSettings(**tables, **used)
+
+
+def _gru_settings(config: dict[str, Any], data: Dataset) -> CellSettings:
+    """As many parameters as CBF-SSM-50 has, and its windows."""
+    tables = _tables(config, data.name, "gru")
+    model, training, gru = (tables.pop(name, {}) for name in _PARTS)
+    size = count_parameters(gpssm.method(_SIZE_OF, **model), data)
+    windows = {name: training[name] for name in _WINDOWS if name in training}
+    width = width_for(size, data.dim_u, data.dim_y)
+    for name in ("forecast_particles", "calibration_folds"):
+        tables.pop(name, None)
+    return CellSettings(**tables, gru=GruSettings(**{"width": width, **windows, **gru}))
 
 
 def _tables(config: dict[str, Any], dataset: str, method: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from gpssm.data import Dataset
 
 from . import pages
 from .cells import run_cell
+from .choices import write_choices
 from .config import CONFIGS, DATASETS, METHODS, cell_settings, quick, read_config
 from .files import ROOT
 from .grid import Job, add_cluster_option, run_jobs
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = [] if options.pages else _compute(options, results)
     for line in failed:
         print(f"FAILED {line}", file=sys.stderr)
-    for path in pages.write_pages(results):
+    for path in dict.fromkeys((*pages.write_pages(results), *write_choices(results))):
         print(path)
     return 1 if failed else 0
 

@@ -93,3 +93,12 @@ def test_what_is_said_of_the_cost_of_a_step():
     assert f"grows here as {growth} ({proportional} with the backward pass in one piece" in page
     assert f"takes {ratio} times as long as one of PR-SSM ({whole} in one piece)" in page
     assert f"{min(forecasts)} to {max(forecasts)} ms with every method" in page
+
+
+def test_what_is_said_of_the_time_of_the_table():
+    page, table = prose("docs/reproduce.md"), read_json(ROOT / "results" / "table1.json")
+    took = {name: row["cbf-ssm-50"]["training_seconds_per_seed"] for name, row in table.items()}
+    longest = took.pop("sarcos")
+    least, most = min(took.values()), max(took.values())
+    told = f"{longest:.0f} s per seed for CBF-SSM-50, where the others take {least:.0f} to {most:.0f} s"
+    assert told in page

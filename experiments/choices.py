@@ -1,0 +1,93 @@
+"""What the searches say of the settings of Table 1.
+
+For every cell that was searched: the lowest error of all candidates that were judged in the same
+way, and that of the settings in use. Where another candidate had a lower one, that is seen.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpssm.report import markdown_table
+
+from .config import DATASETS, CellSettings, gpssm_settings, read_config
+from .files import read_json
+from .pages import DOCS, TITLES, publish
+from .tune import over_folds
+
+_SEARCHED = ("pr-ssm", "cbf-ssm-1", "cbf-ssm-50")
+_COMPARED = (
+    "steps", "learning_rate", "schedule", "inducing_kl", "state_kl", "half_life", "batch_size",
+    "sequence_length",
+)  # fmt: skip
+_HEADER = ["data set", "method", "judged by", "candidates", "lowest error", "in use"]
+
+
+class Candidate(NamedTuple):
+    """An error on what was held out, in units of the spread of the outputs."""
+
+    rmse: float
+    in_use: bool
+
+
+def write_choices(results: Path) -> list[Path]:
+    """Into the page of the table, if the results are those of the repository."""
+    return publish(results, DOCS, choices_table(read_config(), results / "tune"), "choices")
+
+
+def choices_table(config: dict[str, Any], searches: Path) -> str:
+    """A row for each way in which the settings of a cell were judged."""
+    rows = []
+    for name in DATASETS:
+        for method in _SEARCHED:
+            for judge, found in judged(config, searches, name, method).items():
+                if any(each.in_use for each in found):
+                    rows.append([name, TITLES[method], _words(judge), *_compared(found)])
+    return markdown_table(_HEADER, rows, words=3)
+
+
+def _compared(found: Sequence[Candidate]) -> list[str]:
+    """How many there were, the lowest error of all, and that of the settings in use."""
+    lowest = min(each.rmse for each in found)
+    used = min(each.rmse for each in found if each.in_use)
+    above = f" (+{100 * (used / lowest - 1):.1f} %)" if used > lowest else ""
+    return [str(len(found)), f"{lowest:.3f}", f"{used:.3f}{above}"]
+
+
+def judged(
+    config: dict[str, Any], searches: Path, dataset: str, method: str
+) -> dict[str, list[Candidate]]:
+    """All candidates of a cell, by what was held out: `folds=3`, `ahead=3of5`."""
+    wanted = gpssm_settings(config, dataset, method)
+    found: dict[str, list[Candidate]] = {}
+    for path in sorted((searches / dataset / method).glob("*.json")):
+        judge = path.name.partition(",")[0]
+        found.setdefault(judge, []).extend(_candidates(read_json(path), judge, wanted))
+    return found
+
+
+def _candidates(record: dict[str, Any], judge: str, wanted: CellSettings) -> Iterator[Candidate]:
+    """Those of one record that were scored on all that was held out."""
+    settings = CellSettings(**record["settings"])
+    assert settings.training is not None
+    assert wanted.training is not None
+    for point in record["points"]:
+        error = over_folds(point, judge.startswith("ahead"))["rmse"]
+        if error is None:
+            continue
+        tried = {
+            key.partition(".")[2]: value
+            for key, value in point["candidate"].items()
+            if key.startswith("training.")
+        }
+        training = settings.training.replace(**tried)
+        same = all(getattr(training, key) == getattr(wanted.training, key) for key in _COMPARED)
+        yield Candidate(error, same and settings.model == wanted.model)
+
+
+def _words(judge: str) -> str:
+    """`folds=3` and `ahead=3of5` in words."""
+    kind, _, number = judge.partition("=")
+    held, _, count = number.partition("of")
+    what = ("future" if kind == "ahead" else "fold") + ("s" if held != "1" else "")
+    return f"{held} {what}" + (f" of {count}" if count else "")

@@ -1,0 +1,64 @@
+"""What the page says of the searches: which settings had the lowest error, and which are in use."""
+
+import pytest
+from experiments.choices import choices_table, judged
+from experiments.config import gpssm_settings, plain, read_config
+from experiments.files import ROOT, write_json
+
+from experiments import pages
+
+CONFIG = {"training": {"steps": 100, "state_kl": 5.0}, "model": {"lookahead": 4}}
+SEARCHES = ROOT / "results" / "tune"
+
+
+def search(folder, name, errors, settings=CONFIG, method="cbf-ssm-1"):
+    """A record of drive, with an error for each fold and number of steps."""
+    points = [
+        {"candidate": {"training.steps": steps}, "rmse": rmse, "log_likelihood": [0.0] * len(rmse)}
+        for steps, rmse in errors.items()
+    ]
+    told = plain(gpssm_settings(settings, "drive", method))
+    write_json(folder / "drive" / method / name, {"settings": told, "points": points})
+
+
+def cells(table):
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+
+
+def test_the_lowest_error_stands_beside_that_of_the_settings_in_use(tmp_path):
+    search(tmp_path, "folds=3,a.json", {50: [0.2, 0.4, 0.9], 100: [0.5, 0.1, 0.7]})
+    (row,) = cells(choices_table(CONFIG, tmp_path))
+    assert row == ["drive", "CBF-SSM-1", "3 folds", "2", "0.400", "0.500 (+25.0 %)"]
+
+
+def test_futures_are_judged_by_the_root_mean_square(tmp_path):
+    search(tmp_path, "ahead=2of5,a.json", {50: [3.0, 5.0], 100: [3.0, 4.0]})
+    (row,) = cells(choices_table(CONFIG, tmp_path))
+    assert row[2:] == ["2 futures of 5", "2", "3.536", "3.536"]
+
+
+def test_candidates_with_other_settings_count_but_are_not_in_use(tmp_path):
+    search(tmp_path, "folds=1of10,a.json", {100: [0.5]})
+    search(tmp_path, "folds=1of10,b.json", {100: [0.4]}, CONFIG | {"model": {"lookahead": 0}})
+    dear = CONFIG | {"training": {"steps": 100, "state_kl": 9.0}}
+    search(tmp_path, "folds=1of10,c.json", {100: [0.3]}, dear)
+    (row,) = cells(choices_table(CONFIG, tmp_path))
+    assert row[2:] == ["1 fold of 10", "3", "0.300", "0.500 (+66.7 %)"]
+
+
+def test_what_diverged_is_no_candidate(tmp_path):
+    search(tmp_path, "folds=2,a.json", {50: [0.1, None], 100: [0.4, 0.6]})
+    (found,) = judged(CONFIG, tmp_path, "drive", "cbf-ssm-1").values()
+    assert [(each.rmse, each.in_use) for each in found] == [(pytest.approx(0.5), True)]
+
+
+def test_the_page_is_what_the_searches_say():
+    page = pages.DOCS.read_text(encoding="utf-8")
+    table = choices_table(read_config(), SEARCHES)
+    assert page == pages.between_markers(page, table, "choices"), "run: make table1 ARGS=--pages"
+
+
+def test_the_settings_of_every_method_with_a_target_were_searched():
+    rows = cells(choices_table(read_config(), SEARCHES))
+    wanted = [(name, pages.TITLES[m]) for name in pages.DATASETS for m in pages._TARGETS]
+    assert sorted(tuple(row[:2]) for row in rows) == sorted(wanted)
