@@ -7,7 +7,7 @@ DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
 .PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
-        scale stability drift tailsitter
+        scale stability drift tailsitter tune
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -35,6 +35,9 @@ scale: $(READY)  ## one and two devices, one and two processes; ARGS="--quick" t
 
 table1: $(READY)  ## the benchmark table; ARGS="--datasets furnace --methods cbf-ssm-50" for a part
 	$(BIN)/python -m experiments.table1 $(ARGS)
+
+tune: $(READY)  ## the search of its settings, hours; ARGS="--datasets furnace" for a part
+	$(BIN)/python -m experiments.tune $(ARGS)
 
 figure1: $(READY)  ## forecasts of the Dubins car as paths; ARGS="--quick" for a first look
 	$(BIN)/python -m experiments.dubins_predictions $(ARGS)

@@ -7,8 +7,8 @@ where the stretch was in the middle (with `--ahead` only what came before it), a
 forecast in open loop every `validate_steps`. Learning rates, weights of the inducing KL and seeds
 train side by side in one program; the number of steps is read off the curves, which is why the
 learning rate stays constant. Every other combination is a file, written when it is finished, and
-none is computed twice. A candidate that wins is entered by hand into `configs/table1.toml`: it is
-a choice, not a result.
+none is computed twice. Without `--set` all searches of `configs/tune.toml` are made. A candidate
+that wins is entered by hand into `configs/table1.toml`: it is a choice, not a result.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,46 +26,19 @@ from rich.table import Table
 
 import gpssm
 from gpssm.data import Dataset
-from gpssm.inference.presets import METHODS
-from gpssm.prediction import blocked_folds
 from gpssm.study import combinations
 from gpssm.training import Dials
 from gpssm.training.progress import ProgressFactory
 
-from .config import CONFIGS, DATASETS, CellSettings, cell_settings, merge, plain, read_config
-from .files import ROOT, provenance, read_json, write_json
+from .config import CONFIGS, CellSettings, cell_settings, merge, plain, read_config
+from .files import ROOT, provenance, read_json
 from .grid import Job, add_cluster_option, run_jobs
-from .overrides import Candidate, Grid, parse_set, with_candidate
+from .overrides import Candidate, Grid, with_candidate
 from .protocol import number
+from .searches import Folds, Search, add_search_options, asked_for
 
-_FOLDS, _SEEDS, _SHOWN = 3, 1, 12
+_SHOWN = 12
 _SCORES = ("rmse", "log_likelihood")
-
-
-class Folds(NamedTuple):
-    """The training part in `count` stretches, the last `held` of which are held out in turn.
-
-    `ahead`: only what came before a stretch trains.
-    """
-
-    count: int
-    held: int
-    ahead: bool = False
-
-    @property
-    def label(self) -> str:
-        """As the names of files have it."""
-        number = f"{self.count}" if self.held == self.count else f"{self.held}of{self.count}"
-        return f"{'ahead' if self.ahead else 'folds'}={number}"
-
-    def of(self, data: Dataset) -> list[Dataset]:
-        return blocked_folds(data.train, self.count, self.ahead)[-self.held :]
-
-
-def make_folds(count: int, held: int | None, ahead: bool) -> Folds:
-    """At most as many held out as there are; ahead, the first stretch has no past to train on."""
-    most = count - 1 if ahead else count
-    return Folds(count, min(held or most, most), ahead)
 
 
 # ---------------------------------------------------------------------- the grid
@@ -102,7 +75,9 @@ def make_job(
     folds: Folds,
     results: Path,
 ) -> Job:
-    settings = cell_settings(with_candidate(config, data.name, method, candidate), data, method)
+    first = candidates(beside)[0]  # not what the file happens to say: that changes with a choice
+    changed = with_candidate(config, data.name, method, {**candidate, **first})
+    settings = cell_settings(changed, data, method)
     return Job(
         label=f"{data.name} {method} {candidate}",
         path=results / data.name / method / file_name(candidate, beside, folds),
@@ -226,8 +201,8 @@ def over_datasets(points: Sequence[dict[str, Any]]) -> dict[str, float]:
     return dict(sorted(whole.items(), key=lambda pair: pair[1]))
 
 
-def summarise(jobs: Sequence[Job], by: str, ahead: bool, results: Path, console: Console) -> None:
-    """A table per data set and method, one over all data sets, and the same as JSON."""
+def summarise(jobs: Sequence[Job], by: str, ahead: bool, console: Console) -> dict[str, Any]:
+    """Prints a table per data set and method; the best of each, and those of all data sets."""
     records = [record for job in jobs if (record := read_json(job.path)) is not None]
     points = [
         {**over_folds(point, ahead), "dataset": record["dataset"], "method": record["method"]}
@@ -244,7 +219,7 @@ def summarise(jobs: Sequence[Job], by: str, ahead: bool, results: Path, console:
             summary.setdefault(method, {})[name] = {key: ranked[0][key] for key in keys}
         together = list(over_datasets(mine).items())[:_SHOWN]
         summary[method]["all, RMSE relative to the best"] = dict(together)
-    write_json(results / "summary.json", summary)
+    return summary
 
 
 def _ranking_table(title: str, ranked: Sequence[dict[str, Any]]) -> Table:
@@ -266,43 +241,30 @@ def _words(candidate: Candidate) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
     gpssm.prepare(options.cores)
-    count = {"seeds": options.seeds, "seeds_at_once": options.seeds}
-    config = merge(read_config(options.config), count)
-    grid = {} if options.set else read_config(options.grid)
-    for text in options.set:
-        grid = merge(grid, parse_set(text))
-    programs, beside = split(grid)
-    folds = make_folds(options.folds, options.held, options.ahead)
-    loaded = [gpssm.load_dataset(name) for name in options.datasets]
-    jobs = [
-        make_job(config, data, method, candidate, beside, folds, options.results)
-        for data, method, candidate in product(loaded, options.methods, candidates(programs))
-    ]
+    config = read_config(options.config)
+    searches = asked_for(options)
+    jobs = [job for each in searches for job in make_jobs(each, config, options.results)]
     failed = run_jobs(jobs, options.cluster)
-    summarise(jobs, options.by, folds.ahead, options.results, Console())
+    for ahead in (False, True):
+        mine = [job for job in jobs if job.path.name.startswith("ahead") == ahead]
+        summarise(mine, options.by, ahead, Console())
     return 1 if failed else 0
+
+
+def make_jobs(search: Search, config: dict[str, Any], results: Path) -> list[Job]:
+    """A job for each program that a search needs."""
+    config = merge(config, {"seeds": search.seeds, "seeds_at_once": search.seeds})
+    programs, beside = split(search.grid)
+    loaded = [gpssm.load_dataset(name) for name in search.datasets]
+    return [
+        make_job(config, data, method, candidate, beside, search.folds, results)
+        for data, method, candidate in product(loaded, search.methods, candidates(programs))
+    ]
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="experiments.tune", description=__doc__)
-    parser.add_argument("--datasets", nargs="+", default=DATASETS[:-1], metavar="NAME")
-    parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), default=["cbf-ssm-50"])
-    parser.add_argument("--grid", type=Path, default=CONFIGS / "tune.toml")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="TABLE.KEY=V1,V2",
-        help="in place of the grid of the file; may be given more than once",
-    )
-    parser.add_argument("--folds", type=int, default=_FOLDS)
-    parser.add_argument(
-        "--held", type=int, help="hold out only so many of the folds, the last ones; default: all"
-    )
-    parser.add_argument(
-        "--ahead", action="store_true", help="train only on what came before a held-out stretch"
-    )
-    parser.add_argument("--seeds", type=int, default=_SEEDS)
+    add_search_options(parser, CONFIGS / "tune.toml")
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
     add_cluster_option(parser)
     parser.add_argument("--by", choices=("rmse", "log_likelihood"), default="rmse")

@@ -1,12 +1,12 @@
 """The search: folds of the training part only, one file per candidate, and a choice."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from experiments.grid import run_jobs
+from experiments.searches import Folds, make_folds
 from rich.console import Console
 
 import gpssm
@@ -35,7 +35,7 @@ SHORT = {"training.steps": 4, "training.validate_steps": 2, "training.schedule":
 
 
 def job(tiny, data, results):
-    return tune.make_job(tiny, data, "cbf-ssm-1", SHORT, BESIDE, tune.Folds(2, 2), results)
+    return tune.make_job(tiny, data, "cbf-ssm-1", SHORT, BESIDE, Folds(2, 2), results)
 
 
 @pytest.fixture(scope="module")
@@ -83,22 +83,22 @@ def test_a_point_is_what_a_fit_of_as_many_steps_on_the_fold_gives(record, data, 
 
 
 def test_of_many_folds_the_last_ones_can_do(data):
-    folds = tune.Folds(4, 1)
+    folds = Folds(4, 1)
     (only,) = folds.of(data)
     wanted = blocked_folds(data.train, 4)[3]
     assert [len(run) for run in only.test] == [len(run) for run in wanted.test]
     assert only.test[0].y[0] == wanted.test[0].y[0]
-    assert folds.label == "folds=1of4" != tune.Folds(4, 4).label
+    assert folds.label == "folds=1of4" != Folds(4, 4).label
 
 
 def test_ahead_nothing_trains_that_came_later(data):
-    folds = tune.make_folds(4, None, ahead=True)
+    folds = make_folds(4, None, ahead=True)
     assert (folds.held, folds.label) == (3, "ahead=3of4")
     assert len(folds.of(data)) == 3
     for fold in folds.of(data):
         (past,), (future,) = fold.train, fold.test
         assert past.start + len(past) == future.start
-    assert tune.make_folds(4, None, ahead=False) == tune.Folds(4, 4)
+    assert make_folds(4, None, ahead=False) == Folds(4, 4)
 
 
 def test_the_test_part_is_never_looked_at(record, data, tiny):
@@ -117,8 +117,7 @@ def test_candidates_are_kept_and_not_computed_again(data, tiny, tmp_path):
     assert job(tiny, data, tmp_path).is_done
     assert run_jobs([job(tiny, data, tmp_path)]) == []
     assert first.path.stat().st_mtime_ns == before
-    tune.summarise([first], "rmse", False, tmp_path, Console(quiet=True))
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = tune.summarise([first], "rmse", False, Console(quiet=True))
     assert summary["cbf-ssm-1"]["furnace"]["candidate"]["training.steps"] in (2, 4)
 
 
