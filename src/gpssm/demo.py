@@ -28,7 +28,7 @@ def main(out: str | Path = "demo", quiet: bool = False) -> dict[str, Any]:
     data = load_dataset("two_tanks")
     console.print(str(data), highlight=False, markup=False)
     run = fit(cbf_ssm(dim_x=2, k=1), data.train, steps=1500, learning_rate=0.02, seed=0)
-    evaluation = evaluate(run, data.test, PROTOCOL)
+    evaluation = evaluate(run, data.test, PROTOCOL, data.train)
     baselines = evaluate_baselines(data.train, data.test, PROTOCOL)
     rows = {"CBF-SSM": evaluation.scores} | {name: e.scores for name, e in baselines.items()}
     steps = PROTOCOL.horizon - PROTOCOL.warmup

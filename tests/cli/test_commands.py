@@ -96,6 +96,24 @@ def test_the_scores_are_those_of_the_library_after_the_warm_up(folder, log):
     assert scores["rmse"] == pytest.approx(forecast.rmse(test.y[4:]))
     assert scores["log_likelihood"] == pytest.approx(forecast.log_likelihood(test.y[4:]))
     assert scores["coverage"] == pytest.approx(forecast.coverage(test.y[4:]))
+    train = data.train[0]
+    again = run.predict(train.u, train.y[:4], particles=10).after(4)
+    assert scores["training_rmse"] == pytest.approx(again.rmse(train.y[4:]))
+
+
+def test_a_seed_that_cannot_simulate_its_own_rows_is_named_and_not_chosen(
+    folder, fit_arguments, monkeypatch
+):
+    """Whichever has the better ELBO: the other one is taken where it is said to have failed."""
+    usual = open_folder(folder).choose().seed
+    rmses = {usual: 3.0, 1 - usual: 2.0}
+    monkeypatch.setattr("gpssm.cli.folders.training_rmse", lambda run, *_: rmses[run.seed])
+    assert open_folder(folder).choose().seed == 1 - usual
+    assert open_folder(folder).choose(usual).seed == usual
+    again = invoke(*fit_arguments, "--seeds", 2, "--out", folder)
+    assert f"warning: seed {usual} (3) simulate the training part far worse" in again.stderr
+    monkeypatch.undo()
+    assert invoke("report", folder).exit_code == 0  # as it was, for the tests that follow
 
 
 def test_the_same_command_does_not_train_again(fitted, fit_arguments, monkeypatch):

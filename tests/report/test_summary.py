@@ -8,7 +8,7 @@ from gpssm import Dataset, Forecast
 from gpssm.prediction import Scored
 from gpssm.prediction.calibration import HorizonBin
 from gpssm.report import summary
-from gpssm.report.evaluation import ARX, MEAN, Evaluation, beginning, pooled
+from gpssm.report.evaluation import ARX, MEAN, Evaluation, beginning, newest, pooled
 
 
 class Fake:
@@ -82,6 +82,32 @@ def test_bias_and_growth_and_seeds():
     assert "the band only 1.0-fold" in summary.horizon(grown, "y").text
     assert "depends on the seed" in summary.seeds([1.0, 2.0]).text
     assert summary.seeds([1.0]) is None
+
+
+def test_a_seed_that_cannot_simulate_its_own_rows_has_failed():
+    rmses = {0: 0.118, 3: 0.078, 4: 0.084, 7: np.nan}
+    assert list(summary.failed_seeds(rmses)) == [0, 7]
+    failed = summary.own_rows(rmses, 0, rmse=0.12)
+    assert failed.verdict == "problem"
+    assert "with an RMSE of 0.118, by seed 3 with 0.078" in failed.text
+    held = summary.own_rows(rmses, 4, rmse=0.09)
+    assert (held.verdict, "no sign of over-fitting" in held.text) == ("good", True)
+    assert "Over-fitted" in summary.own_rows(rmses, 4, rmse=0.17, linear=1.2).text
+    changed = summary.own_rows(rmses, 4, rmse=0.17, linear=5.4)
+    assert "A linear model, too, is 5.4 times worse" in changed.text
+
+
+def test_a_single_seed_and_seeds_that_all_diverged_are_not_called_failed():
+    assert summary.failed_seeds({5: 3.0}) == {}
+    assert summary.failed_seeds({0: np.inf, 1: np.nan}) == {}
+
+
+def test_the_newest_rows_are_those_of_the_last_experiments():
+    arrays = [np.arange(n, dtype=float) for n in (30, 20, 10)]
+    data = Dataset.from_arrays(arrays)
+    assert [each.y[0, 0] for each in newest(data, most=25)] == [5.0, 0.0]
+    assert [len(each) for each in newest(data, most=25)] == [15, 10]
+    assert [len(each) for each in newest(data, most=100)] == [30, 20, 10]
 
 
 def test_scores_of_several_records_are_those_of_all_their_steps():

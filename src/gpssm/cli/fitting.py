@@ -14,7 +14,15 @@ from gpssm.report.evaluation import evaluate_baselines
 from gpssm.training import TrainingStopped, is_first, on_first
 
 from .configuration import RunConfig, make_config, read_config
-from .folders import REPORT, check_folder, is_claimed, keep_inputs, keep_scores, open_folder
+from .folders import (
+    REPORT,
+    RunFolder,
+    check_folder,
+    is_claimed,
+    keep_inputs,
+    keep_scores,
+    open_folder,
+)
 from .reporting import write_report
 from .scoring import judge
 from .sources import as_data_options, load_data
@@ -65,6 +73,19 @@ def fit_command(
     else:
         show(judged.table(config.method, data))
         show(f"run     {out}\nreport  {page}")
+    _tell_failures(folder)
+
+
+def _tell_failures(folder: RunFolder) -> None:
+    """Seeds that cannot simulate even the rows that they were trained on."""
+    if not folder.failed:
+        return
+    failed = ", ".join(f"seed {seed} ({rmse:.3g})" for seed, rmse in folder.failed.items())
+    best, rmse = min(folder.training_rmse.items(), key=lambda pair: pair[1])
+    say(
+        f"warning: {failed} simulate the training part far worse than seed {best} ({rmse:.3g}): "
+        "these fits have failed, and are not chosen."
+    )
 
 
 def train(config: RunConfig, model: Model, data: Dataset, out: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 from gpssm.data import Dataset
 from gpssm.data.archive import load_saved_dataset, save_dataset
 from gpssm.errors import ConfigError, ModelFileError, expected
-from gpssm.report.evaluation import Protocol
+from gpssm.report.evaluation import Protocol, training_rmse
+from gpssm.report.summary import failed_seeds
 from gpssm.run import Run, load
 from gpssm.study import IDENTITY
 
@@ -44,10 +46,21 @@ class RunFolder:
         """How its test part is forecast."""
         return self.config.protocol(self.runs[0].model)
 
+    @cached_property
+    def training_rmse(self) -> dict[int, float]:
+        """How well each seed simulates the newest rows that it was trained on."""
+        found = {run.seed: training_rmse(run, self.data.train, self.protocol) for run in self.runs}
+        return {seed: rmse for seed, rmse in found.items() if rmse is not None}
+
+    @property
+    def failed(self) -> dict[int, float]:
+        """Seeds that do so much worse than the best one; a single seed is not simulated for it."""
+        return failed_seeds(self.training_rmse) if len(self.runs) > 1 else {}
+
     def choose(self, seed: int | None = None) -> Run:
-        """One seed by its number; else the one whose training ended with the best ELBO."""
+        """One seed by its number; else that with the best ELBO, of those that have not failed."""
         if seed is None:
-            return best_run(self.runs)
+            return best_run(tuple(run for run in self.runs if run.seed not in self.failed))
         for run in self.runs:
             if run.seed == seed:
                 return run

@@ -134,7 +134,9 @@ RunPaths = Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of 
 Seed = Annotated[
     int | None,
     typer.Option(
-        min=0, metavar="N", help="Which seed of the run; else the one with the best ELBO."
+        min=0,
+        metavar="N",
+        help="Which seed of the run; else the one with the best ELBO that simulates its own rows.",
     ),
 ]
 Warmup = Annotated[

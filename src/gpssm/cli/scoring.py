@@ -1,5 +1,6 @@
 """Scores of a run beside those of what it must beat, for people and for machines."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rich.table import Table
@@ -40,5 +41,10 @@ def judge(
 ) -> Judged:
     """The seeds of a run on its own test part, or on other data."""
     test, protocol = test or folder.data.test, folder.protocol
-    seeds = {run.seed: evaluate(run, test, protocol) for run in folder.runs}
+    seeds = {
+        run.seed: replace(
+            evaluate(run, test, protocol), training_rmse=folder.training_rmse.get(run.seed)
+        )
+        for run in folder.runs
+    }
     return Judged(seeds, baselines or evaluate_baselines(folder.data.train, test, protocol))

@@ -18,6 +18,7 @@ MODEL, MEAN, ARX = "model", "constant mean", "linear ARX"
 _LEVEL = 0.95
 _BASELINE_ROWS = 50_000  # more of them teach a linear model nothing, and take minutes
 _FEW = 100  # of each experiment, at least
+_TRAINING_ROWS = 5_000  # that are simulated after training, the newest ones
 
 Predict = Callable[
     [Float[np.ndarray, "time inputs"], Float[np.ndarray, "warmup outputs"]], Forecast
@@ -51,11 +52,13 @@ class Evaluation:
     """What a model is worth on the test part, in the units of the data, after the warm-up."""
 
     stretches: tuple[Stretch, ...]
+    training_rmse: float | None = None
     scores: Scores = field(init=False)
     output_rmse: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scores", pooled(self.open_loop))
+        scores = pooled(self.open_loop)._replace(training_rmse=self.training_rmse)
+        object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "output_rmse", _output_rmse(self.open_loop))
 
     @property
@@ -64,13 +67,43 @@ class Evaluation:
         return [each.scored.open_loop() for each in self.stretches]
 
 
-def evaluate(run: Run, test: Dataset, protocol: Protocol = Protocol()) -> Evaluation:  # noqa: B008
-    """Forecast every experiment of `test` in open loop from its first outputs, and score it."""
+def evaluate(
+    run: Run,
+    test: Dataset,
+    protocol: Protocol = Protocol(),  # noqa: B008
+    train: Dataset | None = None,
+) -> Evaluation:
+    """Forecast every experiment of `test` in open loop from its first outputs, and score it.
 
-    def predict(u: np.ndarray, y: np.ndarray) -> Forecast:
-        return run.predict(u, y, particles=protocol.particles)
+    With the data that it was trained on, these are simulated in the same way: `training_rmse`.
+    """
+    found = _evaluate(_predictor(run, protocol), test, _fitting(protocol, run))
+    return (
+        found
+        if train is None
+        else replace(found, training_rmse=training_rmse(run, train, protocol))
+    )
 
-    return _evaluate(predict, test, protocol, run.model.shortest_warmup)
+
+def training_rmse(
+    run: Run,
+    train: Dataset,
+    protocol: Protocol = Protocol(),  # noqa: B008
+) -> float | None:
+    """RMSE over the newest rows that the run was trained on, in open loop; None: too short.
+
+    A fit that cannot simulate what it has seen has failed, whatever its ELBO says.
+    """
+    return _on_own_rows(_predictor(run, protocol), train, _fitting(protocol, run))
+
+
+def _predictor(run: Run, protocol: Protocol) -> Predict:
+    return lambda u, y: run.predict(u, y, particles=protocol.particles)
+
+
+def _fitting(protocol: Protocol, run: Run) -> Protocol:
+    """With a warm-up that is long enough for the recognition."""
+    return replace(protocol, warmup=max(protocol.warmup, run.model.shortest_warmup))
 
 
 def evaluate_baselines(
@@ -82,14 +115,20 @@ def evaluate_baselines(
 
     Of a long log they see the first rows of every experiment.
     """
-    train = beginning(train, _BASELINE_ROWS)
-    y_train = np.concatenate([each.y for each in train])
-    linear = arx(train)
+    seen = beginning(train, _BASELINE_ROWS)
+    y_train = np.concatenate([each.y for each in seen])
+    linear = arx(seen)
     baselines: dict[str, Predict] = {
         MEAN: lambda u, y: _warmed(constant_mean(y_train, len(u)), len(y)),
         ARX: linear.predict,
     }
-    return {name: _evaluate(each, test, protocol) for name, each in baselines.items()}
+    return {
+        name: replace(
+            _evaluate(predict, test, protocol),
+            training_rmse=_on_own_rows(predict, train, protocol),
+        )
+        for name, predict in baselines.items()
+    }
 
 
 def beginning(data: Dataset, most: int) -> Dataset:
@@ -98,6 +137,16 @@ def beginning(data: Dataset, most: int) -> Dataset:
     rows = [max(math.ceil(share * len(each)), min(len(each), _FEW)) for each in data]
     pairs = zip(data.experiments, rows, strict=True)
     return replace(data, experiments=tuple(each.cut(0, n, each.part) for each, n in pairs))
+
+
+def newest(data: Dataset, most: int) -> Dataset:
+    """The last experiments, the first of them cut, together `most` rows; all if there are fewer."""
+    kept: list[Experiment] = []
+    for each in reversed(data.experiments):
+        left = most - sum(map(len, kept))
+        if left > 0:
+            kept.insert(0, each.cut(max(len(each) - left, 0), len(each), each.part))
+    return replace(data, experiments=tuple(kept))
 
 
 def pooled(scored: Sequence[Scored]) -> Scores:
@@ -131,15 +180,26 @@ def _output_rmse(scored: Sequence[Scored]) -> tuple[float, ...]:
         return tuple(float(value) for value in np.sqrt(np.nanmean(np.square(errors), axis=0)))
 
 
-def _evaluate(predict: Predict, test: Dataset, protocol: Protocol, shortest: int = 1) -> Evaluation:
-    warmup = max(protocol.warmup, shortest)
-    usable = [each for each in test if _has_open_loop(each, warmup, protocol.horizon)]
-    if not usable:
+def _evaluate(predict: Predict, test: Dataset, protocol: Protocol) -> Evaluation:
+    stretches = _stretches(predict, test, protocol)
+    if not stretches:
         longest = max(len(each) for each in test)
-        wanted = f"an experiment with measurements after the warm-up of {warmup} steps"
+        wanted = f"an experiment with measurements after the warm-up of {protocol.warmup} steps"
         remedy = "Keep more rows for the test, or shorten the warm-up."
         raise DataError(expected("test part", f"{longest} rows at most", wanted, remedy))
-    return Evaluation(tuple(_stretch(predict, each, warmup, protocol.horizon) for each in usable))
+    return Evaluation(stretches)
+
+
+def _on_own_rows(predict: Predict, train: Dataset, protocol: Protocol) -> float | None:
+    stretches = _stretches(predict, newest(train, _TRAINING_ROWS), protocol)
+    return Evaluation(stretches).scores.rmse if stretches else None
+
+
+def _stretches(predict: Predict, data: Dataset, protocol: Protocol) -> tuple[Stretch, ...]:
+    """Every experiment that has measurements after the warm-up."""
+    warmup, horizon = protocol.warmup, protocol.horizon
+    usable = [each for each in data if _has_open_loop(each, warmup, horizon)]
+    return tuple(_stretch(predict, each, warmup, horizon) for each in usable)
 
 
 def _has_open_loop(experiment: Experiment, warmup: int, horizon: int) -> bool:

@@ -31,6 +31,7 @@ from .learned import make_axes, noise_levels
 from .material import LAGS, ReportInput, Residuals, around_the_test, one_step_errors, with_units
 from .shown import all_charts
 from .summary import Finding, percent
+from .tables import optional
 
 
 def report_page(given: ReportInput) -> str:
@@ -85,6 +86,7 @@ def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding |
         summary.accuracy(evaluation, given.baselines, _unit(given.data)),
         summary.calibration(evaluation.scores.coverage, min(profiles, key=_covered)),
         summary.middle(pooled_coverage(scored, 0.5)),
+        _own_rows(given),
     ]
     for d, name in enumerate(names):
         found.append(summary.bias(pit_values(scored, d), name))
@@ -93,6 +95,17 @@ def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding |
         found += _residual_findings(given, residuals)
     found += [summary.seeds(rmses), *summary.extrapolation(given.data)]
     return [*found, *summary.training(given.run.history.table)]
+
+
+def _own_rows(given: ReportInput) -> Finding | None:
+    """How well rows of the training part are simulated, beside other seeds and the test part."""
+    everyone = {given.run.seed: given.evaluation, **given.other_seeds}
+    known = {s: e.training_rmse for s, e in everyone.items() if e.training_rmse is not None}
+    if given.run.seed not in known:
+        return None
+    arx = given.baselines[ARX].scores
+    grown = arx.rmse / arx.training_rmse if arx.training_rmse else None
+    return summary.own_rows(known, given.run.seed, given.evaluation.scores.rmse, grown)
 
 
 def _covered(profile: Sequence[HorizonBin]) -> float:
@@ -205,11 +218,13 @@ def _score_table(given: ReportInput) -> str:
     rows = {f"{name}, seed {given.run.seed} (this page)": given.evaluation}
     rows |= {f"{name}, seed {seed}": each for seed, each in given.other_seeds.items()}
     rows |= given.baselines
-    header = "model", f"RMSE{_unit(given.data)}", "log-likelihood per step", "95 % band covers"
+    rmse = f"RMSE{_unit(given.data)}"
+    header = "model", rmse, "in training", "log-likelihood per step", "95 % band covers"
     cells = [
         (
             name,
             f"{e.scores.rmse:.4g}",
+            optional(e.scores.training_rmse),
             f"{e.scores.log_likelihood:.3f}",
             percent(e.scores.coverage, 1),
         )

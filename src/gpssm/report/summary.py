@@ -20,6 +20,8 @@ _MIDDLE = 0.12
 _BIASED = 0.1  # distance of the mean PIT from one half
 _RISING = 0.02  # nats per step over the last tenth of the training
 _OUTSIDE = 0.01  # share of the test inputs
+_FAILED = 1.25  # times the error of the best seed, on rows that both were trained on
+_OVERFITTED = 2.0  # times the error on those rows, in the test part
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -175,6 +177,41 @@ def extrapolation(data: Dataset) -> list[Finding]:
 def _input_blocks(data: Dataset) -> Iterator[Float[np.ndarray, "rows inputs"]]:
     """All inputs, of which as much is in memory at a time as an experiment or a block of it."""
     return (rows for each in data for _, rows in blocks(each.u))
+
+
+def failed_seeds(training_rmse: Mapping[int, float]) -> dict[int, float]:
+    """Seeds that simulate the rows they were trained on much worse than the best one does."""
+    best = min(filter(np.isfinite, training_rmse.values()), default=None)
+    if best is None:  # all have diverged: none is better than another
+        return {}
+    return {seed: rmse for seed, rmse in training_rmse.items() if not rmse <= _FAILED * best}
+
+
+def own_rows(
+    training_rmse: Mapping[int, float], seed: int, rmse: float, linear: float | None = None
+) -> Finding:
+    """Whether this seed simulates the rows that it was trained on, and the test part as well.
+
+    `linear`: how many times its error on those rows a linear model, which hardly over-fits, has in
+    the test part.
+    """
+    own, best = training_rmse[seed], min(training_rmse, key=lambda each: training_rmse[each])
+    words = f"Rows of the training part are simulated with an RMSE of {own:.3g}"
+    if seed in failed_seeds(training_rmse):
+        return Finding(
+            "problem",
+            f"{words}, by seed {best} with {training_rmse[best]:.3g}: this fit has failed, "
+            f"whatever its ELBO says. Use seed {best}.",
+        )
+    if rmse > _OVERFITTED * own:
+        advice = "Over-fitted: train with fewer steps, or with a heavier inducing_kl."
+        if linear is not None and linear > _OVERFITTED:
+            advice = (
+                f"A linear model, too, is {linear:.1f} times worse there: the plant, or what is "
+                "done with it, has changed. If it drifts, a half_life lets new rows count more."
+            )
+        return Finding("caution", f"{words}, the test part with {rmse:.3g}. {advice}")
+    return Finding("good", f"{words}, the test part with {rmse:.3g}: no sign of over-fitting.")
 
 
 def seeds(rmses: Sequence[float]) -> Finding | None:

@@ -11,11 +11,15 @@ from gpssm.prediction import Forecast
 
 
 class Scores(NamedTuple):
-    """What a forecast is worth, in the units of the data."""
+    """What a forecast is worth, in the units of the data.
+
+    `training_rmse`: how well the same model simulates rows that it was trained on.
+    """
 
     rmse: float
     log_likelihood: float
     coverage: float
+    training_rmse: float | None = None
 
 
 def score(forecast: Forecast, y: Float[np.ndarray, "time outputs"]) -> Scores:
@@ -27,12 +31,19 @@ def score_table(title: str, rows: Mapping[str, Scores]) -> Table:
     """A table for the terminal, one row per model."""
     table = Table(title=title)
     table.add_column("model")
-    for name in ("RMSE", "log-likelihood", "95 % band covers"):
+    for name in ("RMSE", "in training", "log-likelihood", "95 % band"):
         table.add_column(name, justify="right")
     for name, scores in rows.items():
-        values = f"{scores.rmse:.4g}", f"{scores.log_likelihood:.3f}", f"{scores.coverage:.1%}"
-        table.add_row(name, *values)
+        likelihood, covered = f"{scores.log_likelihood:.3f}", f"{scores.coverage:.1%}"
+        table.add_row(
+            name, f"{scores.rmse:.4g}", optional(scores.training_rmse), likelihood, covered
+        )
     return table
+
+
+def optional(value: float | None) -> str:
+    """Four digits, or a dash for what was not computed."""
+    return "–" if value is None else f"{value:.4g}"
 
 
 # ---------------------------------------------------------------------- tables of a study
