@@ -17,7 +17,7 @@ from gpssm.training.progress import Progress, ProgressFactory, silent
 from .baselines import LINEAR, constant, filtering, fit_gru
 from .config import CellSettings, count_parameters, plain
 from .files import provenance
-from .protocol import PROTOCOLS, Predictor, forecast_all, score
+from .protocol import PROTOCOLS, Predictor, forecast_all, score, simulate_training
 
 
 class Fitted(NamedTuple):
@@ -44,12 +44,16 @@ def run_cell(
     forecasts = [forecast_by_protocol(predict, data.test) for predict in fitted.predictors]
     if figure is not None:
         _draw(forecasts[0]["paper"][0], data, method, figure)
+    trained = [simulate_training(predict, data.train) for predict in fitted.predictors]
     scores = [score_by_protocol(each, data.test) for each in forecasts]
     return {
         "dataset": data.name,
         "method": method,
         "settings": plain(settings),
-        "seeds": [{"seed": seed, **each} for seed, each in enumerate(scores)],
+        "seeds": [
+            {"seed": seed, "training_rmse": rmse, **each}
+            for seed, (rmse, each) in enumerate(zip(trained, scores, strict=True))
+        ],
         "training_seconds_per_seed": seconds / len(scores),
         "seconds_per_step": watch.seconds_per_step,
         **fitted.facts,

@@ -59,6 +59,16 @@ def score(forecasts: Sequence[Forecast], truth: Dataset, protocol: Protocol) -> 
         }
 
 
+def simulate_training(predict: Predictor, train: Dataset) -> float | None:
+    """RMSE over the newest half of every training experiment, forecast like a test part.
+
+    A fit that cannot do that has failed, whatever its ELBO says. Old rows need not be simulated
+    well: with a half-life they hardly counted.
+    """
+    halves, protocol = train.split(0.5).test, PROTOCOLS["paper"]
+    return score(forecast_all(predict, halves, protocol), halves, protocol)["rmse"]
+
+
 def _horizon(
     forecasts: Sequence[Forecast], truth: Dataset, conditioned: int
 ) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from .config import CONFIGS, DATASETS, METHODS, cell_settings, quick, read_confi
 from .files import ROOT
 from .grid import Job, add_cluster_option, run_jobs
 from .overrides import parse_candidate, with_candidate
+from .simulated import write_simulated
 
 _DRAWN = "cbf-ssm-50"  # its first forecast of every data set is the figure
 
@@ -44,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = [] if options.pages else _compute(options, results)
     for line in failed:
         print(f"FAILED {line}", file=sys.stderr)
-    for path in dict.fromkeys((*pages.write_pages(results), *write_choices(results))):
+    write_all = pages.write_pages, write_choices, write_simulated
+    for path in dict.fromkeys(path for write in write_all for path in write(results)):
         print(path)
     return 1 if failed else 0
 

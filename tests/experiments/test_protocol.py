@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from experiments.cells import fit_method, forecast_by_protocol, score_by_protocol
 from experiments.config import METHODS, cell_settings
-from experiments.protocol import PROTOCOLS, forecast_all, score
+from experiments.protocol import PROTOCOLS, forecast_all, score, simulate_training
 
 from gpssm import Dataset
 from gpssm.prediction import Forecast
@@ -81,3 +81,18 @@ def test_a_forecast_that_diverged_has_no_score():
     test = Dataset.from_arrays(np.zeros((30, 1))).split_experiments(train=[], test=[0])
     forecast = Forecast(np.full((1, 30, 1), np.inf), np.ones(1))
     assert score([forecast], test, PROTOCOLS["strict"])["rmse"] is None
+
+
+def test_of_the_training_part_the_newest_half_is_simulated():
+    """Off by 3 in old rows and by 0.5 in new ones, of which the first 32 are handed over."""
+    y = np.linspace(0.0, 1.0, 160)[:, None]
+    train = Dataset.from_arrays([y, y + 1.0]).split_experiments(train=[0, 1], test=[]).train
+    seen = []
+
+    def predict(u, given, conditioned):
+        seen.append(given)
+        return Forecast(0.5 + (given[0] + y[:80])[None], np.ones(1))
+
+    assert simulate_training(predict, train) == pytest.approx(0.5)
+    np.testing.assert_array_equal(seen[0], y[80:112])
+    np.testing.assert_array_equal(seen[1], y[80:112] + 1.0)

@@ -1,0 +1,56 @@
+"""How well the fits of Table 1 simulate the newest half of their own training part.
+
+`results/failed` has settings that the searches like better than those in use, of which some fits
+cannot do that:
+
+    python -m experiments.table1 --datasets dryer --methods cbf-ssm-50 --results results/failed \\
+        --set training.half_life=70.0 --set training.steps=3750
+    python -m experiments.table1 --datasets dryer --methods pr-ssm --results results/failed \\
+        --set training.half_life=50.0 --set training.steps=850
+"""
+
+from pathlib import Path
+from typing import Any
+
+from gpssm.report import markdown_table, mean_std
+from gpssm.report.summary import failed_seeds
+
+from .config import DATASETS
+from .pages import DOCS, MISSING, TITLES, Cells, publish, read_cells
+
+_METHODS = ("pr-ssm", "cbf-ssm-1", "cbf-ssm-50")
+
+
+def write_simulated(results: Path) -> list[Path]:
+    """Into the page of the table, if the results are those of the repository."""
+    return publish(results, DOCS, simulated_table(*read_simulated(results)), "simulated")
+
+
+def read_simulated(results: Path) -> tuple[Cells, Cells]:
+    """The cells of the table, and those whose settings were not taken."""
+    return read_cells(results / "table1"), read_cells(results / "failed" / "table1")
+
+
+def simulated_table(cells: Cells, others: Cells) -> str:
+    """Lowest to highest error of the seeds, how many failed, and the error of the test part."""
+    rows = []
+    for name in DATASETS:
+        rows.append([name, *(_told(cells[name].get(method)) for method in _METHODS)])
+        if others[name]:
+            told = (_told(others[name].get(method)) for method in _METHODS)
+            rows.append([f"{name}, not taken", *told])
+    return markdown_table(["data set", *(TITLES[method] for method in _METHODS)], rows)
+
+
+def _told(record: dict[str, Any] | None) -> str:
+    if record is None or "training_rmse" not in record["seeds"][0]:
+        return MISSING
+    rmses = {seed["seed"]: _or_nan(seed["training_rmse"]) for seed in record["seeds"]}
+    failed = len(failed_seeds(rmses))
+    words = f"{min(rmses.values()):.3f} to {max(rmses.values()):.3f}"
+    words += f", {failed} failed" if failed else ""
+    return f"{words}; {mean_std([_or_nan(seed['paper']['rmse']) for seed in record['seeds']])}"
+
+
+def _or_nan(value: float | None) -> float:
+    return float("nan") if value is None else value
