@@ -1,0 +1,89 @@
+"""The plan of the searches: what is tried, and by what it is judged."""
+
+import argparse
+
+import pytest
+from experiments.config import CONFIGS, DATASETS, merge
+from experiments.searches import (
+    Folds,
+    add_search_options,
+    asked_for,
+    make_folds,
+    read_searches,
+)
+
+from experiments import tune
+from gpssm.inference.presets import METHODS
+
+PLAN = """
+[grid.training]
+inducing_kl = [0.3, 1.0]
+
+[[search]]
+datasets = ["drive", "tank"]
+methods = ["pr-ssm", "vcdt"]
+folds = 6
+seeds = 2
+grid.training = { steps = [800] }
+
+[[search]]
+datasets = ["tank"]
+methods = ["cbf-ssm-1"]
+folds = 5
+held = 2
+ahead = true
+seeds = 1
+grid.training = { inducing_kl = [3.0] }
+grid.model = { lookahead = [16] }
+"""
+
+
+@pytest.fixture
+def options(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    parser = argparse.ArgumentParser()
+    add_search_options(parser, plan)
+    return lambda *arguments: parser.parse_args(arguments)
+
+
+def test_each_search_of_the_file_has_the_common_grid_under_its_own(options):
+    first, second = asked_for(options())
+    assert (first.datasets, first.methods) == (("drive", "tank"), ("pr-ssm", "vcdt"))
+    assert (first.folds, first.seeds) == (Folds(6, 6), 2)
+    assert first.grid == {"training": {"inducing_kl": [0.3, 1.0], "steps": [800]}}
+    assert second.folds == Folds(5, 2, ahead=True)
+    assert second.grid == {"training": {"inducing_kl": [3.0]}, "model": {"lookahead": [16]}}
+
+
+def test_a_part_of_the_file(options):
+    first, second = asked_for(options("--datasets", "tank", "--methods", "vcdt"))
+    assert (first.datasets, first.methods) == (("tank",), ("vcdt",))
+    assert (second.datasets, second.methods) == (("tank",), ())
+
+
+def test_a_search_of_ones_own(options):
+    given = "--set", "training.steps=5,9", "--set", "model.lag=4", "--folds", "4", "--held", "1"
+    (search,) = asked_for(options(*given))
+    assert (search.datasets, search.methods) == (DATASETS[:-1], ("cbf-ssm-50",))
+    assert search.folds == make_folds(4, 1, ahead=False) == Folds(4, 1)
+    assert search.grid == {"training": {"steps": [5, 9]}, "model": {"lag": [4]}}
+
+
+def test_a_program_stays_the_same_when_its_winner_is_in_use(data, tiny):
+    """Otherwise a second `make tune` would compute everything again."""
+    beside = {"training": {"inducing_kl": [0.5, 2.0]}}
+    chosen = merge(tiny, {"training": {"inducing_kl": 2.0}})
+    before, after = (
+        tune.make_job(config, data, "pr-ssm", {}, beside, Folds(2, 2), CONFIGS)
+        for config in (tiny, chosen)
+    )
+    assert (before.path, before.settings) == (after.path, after.settings)
+
+
+def test_the_plan_of_the_study_can_be_read():
+    searches = read_searches(CONFIGS / "tune.toml")
+    for search in searches:
+        assert set(search.datasets) <= set(DATASETS)
+        assert set(search.methods) <= set(METHODS)
+        assert search.folds.held * search.seeds == 12  # fits of a candidate
