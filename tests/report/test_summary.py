@@ -105,9 +105,10 @@ def test_a_single_seed_and_seeds_that_all_diverged_are_not_called_failed():
 def test_the_newest_rows_are_those_of_the_last_experiments():
     arrays = [np.arange(n, dtype=float) for n in (30, 20, 10)]
     data = Dataset.from_arrays(arrays)
-    assert [each.y[0, 0] for each in newest(data, most=25)] == [5.0, 0.0]
-    assert [len(each) for each in newest(data, most=25)] == [15, 10]
-    assert [len(each) for each in newest(data, most=100)] == [30, 20, 10]
+    assert [each.y[0, 0] for each in newest(data, most=25, longest=50)] == [5.0, 0.0]
+    assert [len(each) for each in newest(data, most=25, longest=50)] == [15, 10]
+    assert [len(each) for each in newest(data, most=100, longest=50)] == [30, 20, 10]
+    assert [each.y[0, 0] for each in newest(data, most=100, longest=12)] == [18.0, 8.0, 0.0]
 
 
 def test_scores_of_several_records_are_those_of_all_their_steps():

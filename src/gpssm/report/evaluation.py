@@ -139,13 +139,13 @@ def beginning(data: Dataset, most: int) -> Dataset:
     return replace(data, experiments=tuple(each.cut(0, n, each.part) for each, n in pairs))
 
 
-def newest(data: Dataset, most: int) -> Dataset:
-    """The last experiments, the first of them cut, together `most` rows; all if there are fewer."""
+def newest(data: Dataset, most: int, longest: int) -> Dataset:
+    """The ends of the last experiments, `longest` rows of each, together not more than `most`."""
     kept: list[Experiment] = []
     for each in reversed(data.experiments):
-        left = most - sum(map(len, kept))
-        if left > 0:
-            kept.insert(0, each.cut(max(len(each) - left, 0), len(each), each.part))
+        rows = min(len(each), longest, most - sum(map(len, kept)))
+        if rows > 0:
+            kept.insert(0, each.cut(len(each) - rows, len(each), each.part))
     return replace(data, experiments=tuple(kept))
 
 
@@ -191,7 +191,7 @@ def _evaluate(predict: Predict, test: Dataset, protocol: Protocol) -> Evaluation
 
 
 def _on_own_rows(predict: Predict, train: Dataset, protocol: Protocol) -> float | None:
-    stretches = _stretches(predict, newest(train, _TRAINING_ROWS), protocol)
+    stretches = _stretches(predict, newest(train, _TRAINING_ROWS, protocol.horizon), protocol)
     return Evaluation(stretches).scores.rmse if stretches else None
 
 
