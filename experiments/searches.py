@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpssm.data import Dataset
+from gpssm.errors import ConfigError, expected
 from gpssm.inference.presets import METHODS
 from gpssm.prediction import blocked_folds
 
-from .config import DATASETS, merge
+from .config import CONFIGS, DATASETS, merge
 from .overrides import Grid, parse_set
 
+PLAN = CONFIGS / "tune.toml"
 _FOLDS, _SEEDS, _SMALL, _USUAL = 3, 1, DATASETS[:-1], ("cbf-ssm-50",)
+_OWN = ("folds", "held", "ahead", "seeds")  # options of a search that no plan has
 
 
 class Folds(NamedTuple):
@@ -80,28 +83,43 @@ def _search(given: dict[str, Any], common: Grid) -> Search:
 
 
 def asked_for(options: argparse.Namespace) -> list[Search]:
-    """One search with `--set`, otherwise those of the file."""
-    if not options.set:
-        names = options.datasets or DATASETS, options.methods or tuple(METHODS)
-        return [each.only(*names) for each in read_searches(options.plan)]
+    """One search with `--set`, else those of the file; what would have no effect is refused."""
+    return [_own_search(options)] if options.set else _planned(options)
+
+
+def _planned(options: argparse.Namespace) -> list[Search]:
+    given = [name for name in _OWN if getattr(options, name)]
+    if given:
+        remedy = "The searches of the plan say this themselves."
+        raise ConfigError(expected(f"--{given[0]}", "no --set", "one", remedy))
+    names = options.datasets or DATASETS, options.methods or tuple(METHODS)
+    found = [each.only(*names) for each in read_searches(options.plan or PLAN)]
+    found = [each for each in found if each.datasets and each.methods]
+    if not found:
+        wanted, remedy = "some that the plan has", "Search others with --set."
+        raise ConfigError(expected("--datasets, --methods", " ".join(names[0]), wanted, remedy))
+    return found
+
+
+def _own_search(options: argparse.Namespace) -> Search:
+    if options.plan is not None:
+        raise ConfigError(expected("--plan", "also --set", "one of them"))
     grid: Grid = {}
     for text in options.set:
         grid = merge(grid, parse_set(text))
-    return [
-        Search(
-            datasets=tuple(options.datasets or _SMALL),
-            methods=tuple(options.methods or _USUAL),
-            folds=make_folds(options.folds, options.held, options.ahead),
-            seeds=options.seeds,
-            grid=grid,
-        )
-    ]
+    return Search(
+        datasets=tuple(options.datasets or _SMALL),
+        methods=tuple(options.methods or _USUAL),
+        folds=make_folds(options.folds or _FOLDS, options.held, options.ahead),
+        seeds=options.seeds or _SEEDS,
+        grid=grid,
+    )
 
 
-def add_search_options(parser: argparse.ArgumentParser, plan: Path) -> None:
+def add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--datasets", nargs="+", choices=DATASETS, metavar="NAME")
     parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), metavar="NAME")
-    parser.add_argument("--plan", type=Path, default=plan, help="the searches, as TOML")
+    parser.add_argument("--plan", type=Path, help="the searches; default: configs/tune.toml")
     parser.add_argument(
         "--set",
         action="append",
@@ -110,11 +128,11 @@ def add_search_options(parser: argparse.ArgumentParser, plan: Path) -> None:
         help="one search of these values in place of the plan; may be given more than once",
     )
     group = parser.add_argument_group("with --set")
-    group.add_argument("--folds", type=int, default=_FOLDS)
+    group.add_argument("--folds", type=int, help=f"default: {_FOLDS}")
     group.add_argument(
         "--held", type=int, help="hold out only so many of the folds, the last ones; default: all"
     )
     group.add_argument(
         "--ahead", action="store_true", help="train only on what came before a held-out stretch"
     )
-    group.add_argument("--seeds", type=int, default=_SEEDS)
+    group.add_argument("--seeds", type=int, help=f"default: {_SEEDS}")

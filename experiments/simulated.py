@@ -16,7 +16,7 @@ from gpssm.report import markdown_table, mean_std
 from gpssm.report.summary import failed_seeds
 
 from .config import DATASETS
-from .pages import DOCS, MISSING, TITLES, Cells, publish, read_cells
+from .pages import DIVERGED, DOCS, MISSING, TITLES, Cells, publish, read_cells
 
 _METHODS = ("pr-ssm", "cbf-ssm-1", "cbf-ssm-50")
 
@@ -45,12 +45,10 @@ def simulated_table(cells: Cells, others: Cells) -> str:
 def _told(record: dict[str, Any] | None) -> str:
     if record is None or "training_rmse" not in record["seeds"][0]:
         return MISSING
-    rmses = {seed["seed"]: _or_nan(seed["training_rmse"]) for seed in record["seeds"]}
-    failed = len(failed_seeds(rmses))
-    words = f"{min(rmses.values()):.3f} to {max(rmses.values()):.3f}"
-    words += f", {failed} failed" if failed else ""
-    return f"{words}; {mean_std([_or_nan(seed['paper']['rmse']) for seed in record['seeds']])}"
-
-
-def _or_nan(value: float | None) -> float:
-    return float("nan") if value is None else value
+    rmses = [seed["training_rmse"] for seed in record["seeds"]]
+    tested = [seed["paper"]["rmse"] for seed in record["seeds"]]
+    if None in rmses or None in tested:
+        return DIVERGED
+    failed = len(failed_seeds(dict(enumerate(rmses))))
+    words = f"{min(rmses):.3f} to {max(rmses):.3f}" + (f", {failed} failed" if failed else "")
+    return f"{words}; {mean_std(tested)}"

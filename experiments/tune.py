@@ -26,6 +26,7 @@ from rich.table import Table
 
 import gpssm
 from gpssm.data import Dataset
+from gpssm.errors import ConfigError
 from gpssm.study import combinations
 from gpssm.training import Dials
 from gpssm.training.progress import ProgressFactory
@@ -239,10 +240,14 @@ def _words(candidate: Candidate) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parse(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        searches = asked_for(options)
+    except ConfigError as error:
+        parser.error(str(error))
     gpssm.prepare(options.cores)
     config = read_config(options.config)
-    searches = asked_for(options)
     jobs = [job for each in searches for job in make_jobs(each, config, options.results)]
     failed = run_jobs(jobs, options.cluster)
     for ahead in (False, True):
@@ -262,15 +267,15 @@ def make_jobs(search: Search, config: dict[str, Any], results: Path) -> list[Job
     ]
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="experiments.tune", description=__doc__)
-    add_search_options(parser, CONFIGS / "tune.toml")
+    add_search_options(parser)
     parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
     add_cluster_option(parser)
     parser.add_argument("--by", choices=("rmse", "log_likelihood"), default="rmse")
     parser.add_argument("--config", type=Path, default=CONFIGS / "table1.toml")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "tune")
-    return parser.parse_args(arguments)
+    return parser
 
 
 if __name__ == "__main__":

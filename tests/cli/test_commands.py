@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -101,19 +102,40 @@ def test_the_scores_are_those_of_the_library_after_the_warm_up(folder, log):
     assert scores["training_rmse"] == pytest.approx(again.rmse(train.y[4:]))
 
 
-def test_a_seed_that_cannot_simulate_its_own_rows_is_named_and_not_chosen(
-    folder, fit_arguments, monkeypatch
-):
-    """Whichever has the better ELBO: the other one is taken where it is said to have failed."""
-    usual = open_folder(folder).choose().seed
-    rmses = {usual: 3.0, 1 - usual: 2.0}
-    monkeypatch.setattr("gpssm.cli.folders.training_rmse", lambda run, *_: rmses[run.seed])
-    assert open_folder(folder).choose().seed == 1 - usual
-    assert open_folder(folder).choose(usual).seed == usual
-    again = invoke(*fit_arguments, "--seeds", 2, "--out", folder)
-    assert f"warning: seed {usual} (3) simulate the training part far worse" in again.stderr
-    monkeypatch.undo()
-    assert invoke("report", folder).exit_code == 0  # as it was, for the tests that follow
+@pytest.fixture
+def copied(folder, tmp_path):
+    """The run, to be spoilt."""
+    return Path(shutil.copytree(folder, tmp_path / "copied"))
+
+
+def test_a_seed_that_has_failed_on_its_own_rows_is_not_chosen(copied):
+    """Whichever has the better ELBO: the other one is taken, unless one asks for it."""
+    path, usual = copied / "scores.json", open_folder(copied).choose().seed
+    scores = json.loads(path.read_text())
+    scores[f"model, seed {1 - usual}"]["training_rmse"] = 2.0
+    scores[f"model, seed {usual}"]["training_rmse"] = 3.0
+    path.write_text(json.dumps(scores))
+    assert open_folder(copied).choose().seed == 1 - usual
+    assert open_folder(copied).choose(usual).seed == usual
+    path.write_text("{}")  # of an older version: simulated anew
+    again = open_folder(copied).training_rmse[1 - usual]
+    assert again not in (2.0, 3.0)
+    assert again == pytest.approx(open_folder(copied).training_rmse[1 - usual])
+
+
+def test_fit_names_the_seeds_that_have_failed(copied, fit_arguments, monkeypatch):
+    rmses = {0: 2.0, 1: 3.0}
+    monkeypatch.setattr("gpssm.report.evaluation.training_rmse", lambda run, *_: rmses[run.seed])
+    again = invoke(*fit_arguments, "--seeds", 2, "--out", copied)
+    assert "failed on rows of the training part: seed 1 (RMSE 3); seed 0 has 2" in again.stderr
+    assert open_folder(copied).choose().seed == 0
+
+
+def test_rows_that_were_held_out_to_validate_are_not_those_it_was_trained_on(folder):
+    kept = open_folder(folder)
+    config = kept.config.replace(validation=0.25)
+    assert [len(each) for each in config.trained_on(kept.data)] == [63]
+    assert [len(each) for each in kept.trained_on] == [84]
 
 
 def test_the_same_command_does_not_train_again(fitted, fit_arguments, monkeypatch):

@@ -84,7 +84,7 @@ def test_a_forecast_that_diverged_has_no_score():
 
 
 def test_of_the_training_part_the_newest_half_is_simulated():
-    """Off by 3 in old rows and by 0.5 in new ones, of which the first 32 are handed over."""
+    """Of the new rows, which are forecast with an error of 0.5, the first 32 are handed over."""
     y = np.linspace(0.0, 1.0, 160)[:, None]
     train = Dataset.from_arrays([y, y + 1.0]).split_experiments(train=[0, 1], test=[]).train
     seen = []

@@ -13,6 +13,7 @@ from experiments.searches import (
 )
 
 from experiments import tune
+from gpssm import ConfigError
 from gpssm.inference.presets import METHODS
 
 PLAN = """
@@ -39,11 +40,12 @@ grid.model = { lookahead = [16] }
 
 
 @pytest.fixture
-def options(tmp_path):
+def options(tmp_path, monkeypatch):
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN)
+    monkeypatch.setattr("experiments.searches.PLAN", plan)
     parser = argparse.ArgumentParser()
-    add_search_options(parser, plan)
+    add_search_options(parser)
     return lambda *arguments: parser.parse_args(arguments)
 
 
@@ -57,9 +59,25 @@ def test_each_search_of_the_file_has_the_common_grid_under_its_own(options):
 
 
 def test_a_part_of_the_file(options):
-    first, second = asked_for(options("--datasets", "tank", "--methods", "vcdt"))
-    assert (first.datasets, first.methods) == (("tank",), ("vcdt",))
-    assert (second.datasets, second.methods) == (("tank",), ())
+    (found,) = asked_for(options("--datasets", "tank", "--methods", "vcdt"))
+    assert (found.datasets, found.methods) == (("tank",), ("vcdt",))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--ahead"], "--ahead: got no --set"),
+        (["--seeds", "2"], "--seeds: got no --set"),
+        (["--datasets", "actuator"], "expected some that the plan has"),
+        (["--plan", "my.toml", "--set", "model.lag=4"], "--plan: got also --set"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(options, capsys, arguments, words):
+    with pytest.raises(ConfigError, match=words):
+        asked_for(options(*arguments))
+    with pytest.raises(SystemExit):
+        tune.main(arguments)
+    assert words in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_search_of_ones_own(options):

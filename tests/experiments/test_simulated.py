@@ -22,12 +22,15 @@ def rows(table):
 
 def test_failed_fits_are_counted_beside_the_error_of_the_test_part():
     empty = {name: {} for name in DATASETS}
-    cells = empty | {"dryer": {"pr-ssm": record(0.078, 0.084)}}
+    cells = empty | {
+        "dryer": {"pr-ssm": record(0.078, 0.084)},
+        "tank": {"cbf-ssm-1": record(0.1, None)},
+    }
     others = empty | {"dryer": {"cbf-ssm-50": record(0.08, 0.119, 0.117, test=0.11)}}
     found = rows(simulated_table(cells, others))
     assert found["dryer"] == ["0.078 to 0.084; 0.105 (0.007)", "–", "–"]
     assert found["dryer, not taken"] == ["–", "–", "0.080 to 0.119, 2 failed; 0.120 (0.010)"]
-    assert found["tank"] == ["–"] * 3
+    assert found["tank"] == ["–", "diverged", "–"]
     assert "tank, not taken" not in found
 
 

@@ -7,15 +7,24 @@ import pytest
 from gpssm import Dataset, Forecast
 from gpssm.prediction import Scored
 from gpssm.prediction.calibration import HorizonBin
-from gpssm.report import summary
-from gpssm.report.evaluation import ARX, MEAN, Evaluation, beginning, newest, pooled
+from gpssm.report import Scores, summary
+from gpssm.report.evaluation import (
+    ARX,
+    MEAN,
+    Evaluation,
+    Protocol,
+    beginning,
+    evaluate_baselines,
+    newest,
+    pooled,
+)
 
 
 class Fake:
     """An evaluation of which only the scores are asked."""
 
-    def __init__(self, rmse):
-        self.scores = type("Scores", (), {"rmse": rmse})
+    def __init__(self, rmse, training_rmse=None):
+        self.scores = Scores(rmse, -1.0, 0.95, training_rmse)
 
 
 def profile(*coverage):
@@ -84,22 +93,53 @@ def test_bias_and_growth_and_seeds():
     assert summary.seeds([1.0]) is None
 
 
+def own_rows(seed, rmses, test, arx=(1.0, 1.0), mean=9.0):
+    """What is said of a seed, given the errors of all on their own rows and its own in the test."""
+    seeds = {s: Fake(test, rmse) for s, rmse in rmses.items()}
+    baselines = {MEAN: Fake(9.0, mean), ARX: Fake(*arx)}
+    return summary.own_rows(seed, seeds, baselines, " cm")
+
+
+RMSES = {7: np.nan, 0: 0.118, 3: 0.078, 4: 0.084}
+
+
 def test_a_seed_that_cannot_simulate_its_own_rows_has_failed():
-    rmses = {0: 0.118, 3: 0.078, 4: 0.084, 7: np.nan}
-    assert list(summary.failed_seeds(rmses)) == [0, 7]
-    failed = summary.own_rows(rmses, 0, rmse=0.12)
+    assert summary.best_seed(RMSES) == 3
+    assert list(summary.failed_seeds(RMSES)) == [7, 0]
+    failed = own_rows(0, RMSES, 0.12)
     assert failed.verdict == "problem"
-    assert "with an RMSE of 0.118, by seed 3 with 0.078" in failed.text
-    held = summary.own_rows(rmses, 4, rmse=0.09)
+    assert "with an RMSE of 0.118 cm, by seed 3 with 0.078: this fit has failed" in failed.text
+    held = own_rows(4, RMSES, 0.09)
     assert (held.verdict, "no sign of over-fitting" in held.text) == ("good", True)
-    assert "Over-fitted" in summary.own_rows(rmses, 4, rmse=0.17, linear=1.2).text
-    changed = summary.own_rows(rmses, 4, rmse=0.17, linear=5.4)
-    assert "A linear model, too, is 5.4 times worse" in changed.text
 
 
-def test_a_single_seed_and_seeds_that_all_diverged_are_not_called_failed():
+@pytest.mark.parametrize(
+    ("arx", "words"),
+    [
+        ((1.2, 1.0), "over-fitted"),
+        ((2.1, 1.0), "over-fitted"),  # that much does not explain a factor of 10
+        ((np.inf, 1.0), "over-fitted"),
+        ((1.0, None), "over-fitted"),
+        ((5.4, 1.0), "A linear model, too, is 5.4 times worse"),
+    ],
+)
+def test_a_linear_model_tells_over_fitting_from_a_plant_that_has_changed(arx, words):
+    found = own_rows(4, RMSES, 0.84, arx)
+    assert found.verdict == "caution"
+    assert words in found.text
+
+
+def test_a_single_seed_is_judged_by_the_mean():
     assert summary.failed_seeds({5: 3.0}) == {}
-    assert summary.failed_seeds({0: np.inf, 1: np.nan}) == {}
+    assert "nothing was learned" in own_rows(5, {5: 3.0}, 3.1, mean=2.5).text
+    assert own_rows(5, {5: 3.0}, 3.1, mean=3.5).verdict == "good"
+    assert own_rows(5, {5: None}, 3.1) is None
+
+
+@pytest.mark.parametrize(("own", "test"), [(np.nan, 0.3), (np.inf, 0.3), (0.3, np.nan)])
+def test_what_diverges_is_never_good(own, test):
+    assert own_rows(1, {1: own}, test).verdict == "problem"
+    assert summary.failed_seeds({0: np.inf, 1: np.nan}) == {}  # none is better than another
 
 
 def test_the_newest_rows_are_those_of_the_last_experiments():
@@ -109,6 +149,21 @@ def test_the_newest_rows_are_those_of_the_last_experiments():
     assert [len(each) for each in newest(data, most=25, longest=50)] == [15, 10]
     assert [len(each) for each in newest(data, most=100, longest=50)] == [30, 20, 10]
     assert [each.y[0, 0] for each in newest(data, most=100, longest=12)] == [18.0, 8.0, 0.0]
+    assert [len(each) for each in newest(data, most=31, longest=50)] == [20, 10]  # one row is none
+
+
+def test_a_baseline_of_a_long_log_has_no_own_rows_to_simulate(monkeypatch):
+    """It has seen the beginnings, and the newest rows are others."""
+    y = np.random.default_rng(0).standard_normal(300)
+    data = Dataset.from_arrays(y, np.roll(y, 1)).split(train=0.7)
+    protocol = Protocol(warmup=4)
+    whole = evaluate_baselines(data.train, data.test, protocol)
+    assert whole[MEAN].training_rmse == pytest.approx(np.std(y[4:210]), rel=0.02)
+    part = evaluate_baselines(data.train, data.test, protocol, own=data.train.split_at(100).train)
+    assert part[MEAN].training_rmse == pytest.approx(np.std(y[4:100]), rel=0.02)
+    monkeypatch.setattr("gpssm.report.evaluation._BASELINE_ROWS", 120)
+    short = evaluate_baselines(data.train, data.test, protocol)
+    assert [each.training_rmse for each in short.values()] == [None, None]
 
 
 def test_scores_of_several_records_are_those_of_all_their_steps():

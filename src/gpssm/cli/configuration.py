@@ -8,6 +8,7 @@ from typing import Any, get_args
 from pydantic import Field
 
 from gpssm import __version__
+from gpssm.data import Dataset
 from gpssm.errors import ConfigError, expected
 from gpssm.inference import Model, method
 from gpssm.inference.presets import METHODS, default_dim_x
@@ -69,6 +70,11 @@ class RunConfig(Settings):
         asked = self.forecast
         warmup = max(asked.warmup, model.shortest_warmup)
         return Protocol(warmup, asked.horizon, asked.particles)
+
+    def trained_on(self, data: Dataset) -> Dataset:
+        """The rows of the training part that are not held out to validate with."""
+        share = self.validation
+        return data.train.split(1.0 - share, share).train if share else data.train
 
     def resolved(self, model: Model, training: Training) -> "RunConfig":
         """The same configuration with nothing left to defaults."""

@@ -11,6 +11,7 @@ from gpssm.data import Dataset
 from gpssm.errors import ConfigError
 from gpssm.inference import Model
 from gpssm.report.evaluation import evaluate_baselines
+from gpssm.report.summary import best_seed
 from gpssm.training import TrainingStopped, is_first, on_first
 
 from .configuration import RunConfig, make_config, read_config
@@ -58,7 +59,8 @@ def fit_command(
     model = config.build_model(data.dim_y)
     # First, since it takes seconds, and says whether the test part is long enough to be scored.
     protocol = config.protocol(model)
-    baselines = on_first(lambda: evaluate_baselines(data.train, data.test, protocol))
+    own = config.trained_on(data)
+    baselines = on_first(lambda: evaluate_baselines(data.train, data.test, protocol, own))
     train(config, model, data, out)
     if address is not None:
         jax.distributed.shutdown()  # the others need not wait for the report
@@ -80,11 +82,12 @@ def _tell_failures(folder: RunFolder) -> None:
     """Seeds that cannot simulate even the rows that they were trained on."""
     if not folder.failed:
         return
-    failed = ", ".join(f"seed {seed} ({rmse:.3g})" for seed, rmse in folder.failed.items())
-    best, rmse = min(folder.training_rmse.items(), key=lambda pair: pair[1])
+    best = best_seed(folder.training_rmse)
+    assert best is not None  # failed is worse than that one
+    failed = ", ".join(f"seed {seed} (RMSE {rmse:.3g})" for seed, rmse in folder.failed.items())
     say(
-        f"warning: {failed} simulate the training part far worse than seed {best} ({rmse:.3g}): "
-        "these fits have failed, and are not chosen."
+        f"warning: failed on rows of the training part: {failed}; seed {best} has "
+        f"{folder.training_rmse[best]:.3g}. No command chooses a failed seed."
     )
 
 

@@ -1,5 +1,6 @@
 """The folder of a run: models, configuration, data, scores and report, each written whole."""
 
+import json
 import os
 import re
 from collections.abc import Collection
@@ -13,7 +14,7 @@ import numpy as np
 from gpssm.data import Dataset
 from gpssm.data.archive import load_saved_dataset, save_dataset
 from gpssm.errors import ConfigError, ModelFileError, expected
-from gpssm.report.evaluation import Protocol, training_rmse
+from gpssm.report.evaluation import MODEL, Protocol, training_rmse
 from gpssm.report.summary import failed_seeds
 from gpssm.run import Run, load
 from gpssm.study import IDENTITY
@@ -46,15 +47,23 @@ class RunFolder:
         """How its test part is forecast."""
         return self.config.protocol(self.runs[0].model)
 
+    @property
+    def trained_on(self) -> Dataset:
+        """The rows that its seeds have seen."""
+        return self.config.trained_on(self.data)
+
     @cached_property
     def training_rmse(self) -> dict[int, float]:
-        """How well each seed simulates the newest rows that it was trained on."""
-        found = {run.seed: training_rmse(run, self.data.train, self.protocol) for run in self.runs}
-        return {seed: rmse for seed, rmse in found.items() if rmse is not None}
+        """How well each seed simulates the newest of them; as `fit` has kept it, if it has."""
+        return _kept_training_rmse(self.path / SCORES, self.runs) or {
+            run.seed: rmse
+            for run in self.runs
+            if (rmse := training_rmse(run, self.trained_on, self.protocol)) is not None
+        }
 
     @property
     def failed(self) -> dict[int, float]:
-        """Seeds that do so much worse than the best one; a single seed is not simulated for it."""
+        """Seeds that do so much worse than the best one; a single seed has none to compare with."""
         return failed_seeds(self.training_rmse) if len(self.runs) > 1 else {}
 
     def choose(self, seed: int | None = None) -> Run:
@@ -77,6 +86,21 @@ def best_run(runs: tuple[Run, ...]) -> Run:
         return float(np.nanmean(last)) if np.isfinite(last).any() else -np.inf
 
     return max(runs, key=final_elbo)
+
+
+def _kept_training_rmse(path: Path, runs: tuple[Run, ...]) -> dict[int, float]:
+    """From the scores of a run; nothing where they are not there, or of an older version."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        found = {run.seed: kept[row_name(run.seed)]["training_rmse"] for run in runs}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return {seed: np.nan if rmse is None else float(rmse) for seed, rmse in found.items()}
+
+
+def row_name(seed: int, model: str = MODEL) -> str:
+    """How a seed is called among the scores."""
+    return f"{model}, seed {seed}"
 
 
 def check_folder(path: Path) -> None:

@@ -136,7 +136,7 @@ Seed = Annotated[
     typer.Option(
         min=0,
         metavar="N",
-        help="Which seed of the run; else the one with the best ELBO that simulates its own rows.",
+        help="Which seed of the run; else the best ELBO of those that have not failed.",
     ),
 ]
 Warmup = Annotated[

@@ -64,7 +64,7 @@ def compare_command(paths: Sequence[Path], out: Path, overwrite: bool, as_json: 
 
 def _compared(folder: RunFolder) -> Compared:
     run = folder.choose()
-    evaluation = evaluate(run, folder.data.test, folder.protocol)
+    evaluation = evaluate(run, folder.data.test, folder.protocol, folder.trained_on)
     return Compared(folder.name, run, folder.data, evaluation)
 
 

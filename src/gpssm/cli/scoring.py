@@ -1,6 +1,5 @@
 """Scores of a run beside those of what it must beat, for people and for machines."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rich.table import Table
@@ -9,7 +8,7 @@ from gpssm.data import Dataset
 from gpssm.report.evaluation import MODEL, Evaluation, evaluate, evaluate_baselines
 from gpssm.report.tables import score_table
 
-from .folders import RunFolder
+from .folders import RunFolder, row_name
 
 
 class Judged(NamedTuple):
@@ -20,7 +19,7 @@ class Judged(NamedTuple):
 
     def scores(self, model: str = MODEL) -> dict[str, Any]:
         """RMSE, log-likelihood and coverage of all of them."""
-        named = {f"{model}, seed {seed}": each for seed, each in self.seeds.items()}
+        named = {row_name(seed, model): each for seed, each in self.seeds.items()}
         return {name: each.scores for name, each in (named | self.baselines).items()}
 
     def table(self, model: str, data: Dataset) -> Table:
@@ -40,11 +39,8 @@ def judge(
     baselines: dict[str, Evaluation] | None = None,
 ) -> Judged:
     """The seeds of a run on its own test part, or on other data."""
-    test, protocol = test or folder.data.test, folder.protocol
-    seeds = {
-        run.seed: replace(
-            evaluate(run, test, protocol), training_rmse=folder.training_rmse.get(run.seed)
-        )
-        for run in folder.runs
-    }
-    return Judged(seeds, baselines or evaluate_baselines(folder.data.train, test, protocol))
+    test, protocol, own = test or folder.data.test, folder.protocol, folder.trained_on
+    seeds = {run.seed: evaluate(run, test, protocol, own) for run in folder.runs}
+    if baselines is None:
+        baselines = evaluate_baselines(folder.data.train, test, protocol, own)
+    return Judged(seeds, baselines)

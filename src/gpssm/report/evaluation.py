@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpssm.data import Dataset, Experiment
+from gpssm.data.experiment import MIN_ROWS
 from gpssm.errors import DataError, expected
 from gpssm.prediction import Forecast, Scored, arx, constant_mean
 from gpssm.run import Run
@@ -78,11 +79,9 @@ def evaluate(
     With the data that it was trained on, these are simulated in the same way: `training_rmse`.
     """
     found = _evaluate(_predictor(run, protocol), test, _fitting(protocol, run))
-    return (
-        found
-        if train is None
-        else replace(found, training_rmse=training_rmse(run, train, protocol))
-    )
+    if train is None:
+        return found
+    return replace(found, training_rmse=training_rmse(run, train, protocol))
 
 
 def training_rmse(
@@ -110,12 +109,16 @@ def evaluate_baselines(
     train: Dataset,
     test: Dataset,
     protocol: Protocol = Protocol(),  # noqa: B008
+    own: Dataset | None = None,
 ) -> dict[str, Evaluation]:
     """The same forecasts by the mean of the training outputs, and by a linear ARX.
 
-    Of a long log they see the first rows of every experiment.
+    Of a long log they see the first rows of every experiment, and then the newest ones tell
+    nothing of what they were trained on. `own`: those of `train` that the model is trained on, if
+    these are not all.
     """
     seen = beginning(train, _BASELINE_ROWS)
+    own = (own or train) if seen.num_rows == train.num_rows else None
     y_train = np.concatenate([each.y for each in seen])
     linear = arx(seen)
     baselines: dict[str, Predict] = {
@@ -125,7 +128,7 @@ def evaluate_baselines(
     return {
         name: replace(
             _evaluate(predict, test, protocol),
-            training_rmse=_on_own_rows(predict, train, protocol),
+            training_rmse=None if own is None else _on_own_rows(predict, own, protocol),
         )
         for name, predict in baselines.items()
     }
@@ -144,7 +147,7 @@ def newest(data: Dataset, most: int, longest: int) -> Dataset:
     kept: list[Experiment] = []
     for each in reversed(data.experiments):
         rows = min(len(each), longest, most - sum(map(len, kept)))
-        if rows > 0:
+        if rows >= MIN_ROWS:
             kept.insert(0, each.cut(len(each) - rows, len(each), each.part))
     return replace(data, experiments=tuple(kept))
 

@@ -73,7 +73,7 @@ def _head(given: ReportInput) -> str:
 
 def _trust(given: ReportInput, residuals: Residuals | None) -> str:
     found = [f for f in _findings(given, residuals) if f is not None]
-    note = "Sentences below come from the numbers of this page, on the test part of the data."
+    note = "Sentences below come from the numbers of this page."
     return html.section("trust", "What to trust", html.findings(found), note=note)
 
 
@@ -81,31 +81,23 @@ def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding |
     evaluation, names = given.evaluation, given.data.output_names
     scored = evaluation.open_loop
     profiles = [horizon_profile(scored, d) for d in range(len(names))]
-    rmses = [evaluation.scores.rmse, *(e.scores.rmse for e in given.other_seeds.values())]
+    seeds = {given.run.seed: evaluation, **given.other_seeds}
     found: list[Finding | None] = [
         summary.accuracy(evaluation, given.baselines, _unit(given.data)),
         summary.calibration(evaluation.scores.coverage, min(profiles, key=_covered)),
         summary.middle(pooled_coverage(scored, 0.5)),
-        _own_rows(given),
+        summary.own_rows(given.run.seed, seeds, given.baselines, _unit(given.data)),
     ]
     for d, name in enumerate(names):
         found.append(summary.bias(pit_values(scored, d), name))
         found.append(summary.horizon(profiles[d], name))
     if residuals is not None:
         found += _residual_findings(given, residuals)
-    found += [summary.seeds(rmses), *summary.extrapolation(given.data)]
+    found += [
+        summary.seeds([each.scores.rmse for each in seeds.values()]),
+        *summary.extrapolation(given.data),
+    ]
     return [*found, *summary.training(given.run.history.table)]
-
-
-def _own_rows(given: ReportInput) -> Finding | None:
-    """How well rows of the training part are simulated, beside other seeds and the test part."""
-    everyone = {given.run.seed: given.evaluation, **given.other_seeds}
-    known = {s: e.training_rmse for s, e in everyone.items() if e.training_rmse is not None}
-    if given.run.seed not in known:
-        return None
-    arx = given.baselines[ARX].scores
-    grown = arx.rmse / arx.training_rmse if arx.training_rmse else None
-    return summary.own_rows(known, given.run.seed, given.evaluation.scores.rmse, grown)
 
 
 def _covered(profile: Sequence[HorizonBin]) -> float:

@@ -12,6 +12,7 @@ from gpssm.data.disk import blocks
 from gpssm.prediction.calibration import HorizonBin
 
 from .evaluation import ARX, MEAN, Evaluation
+from .tables import Scores
 
 Verdict = Literal["good", "caution", "problem"]
 _EVEN = 0.02  # RMSEs closer than this share are called equal
@@ -22,6 +23,7 @@ _RISING = 0.02  # nats per step over the last tenth of the training
 _OUTSIDE = 0.01  # share of the test inputs
 _FAILED = 1.25  # times the error of the best seed, on rows that both were trained on
 _OVERFITTED = 2.0  # times the error on those rows, in the test part
+_AS_MUCH = 0.5  # of the growth of a model's error, for that of a linear one to explain it
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -179,39 +181,70 @@ def _input_blocks(data: Dataset) -> Iterator[Float[np.ndarray, "rows inputs"]]:
     return (rows for each in data for _, rows in blocks(each.u))
 
 
+def best_seed(training_rmse: Mapping[int, float]) -> int | None:
+    """The one that simulates the rows it was trained on best; None where all have diverged."""
+    finite = {seed: rmse for seed, rmse in training_rmse.items() if np.isfinite(rmse)}
+    return min(finite, key=lambda seed: finite[seed], default=None)
+
+
 def failed_seeds(training_rmse: Mapping[int, float]) -> dict[int, float]:
     """Seeds that simulate the rows they were trained on much worse than the best one does."""
-    best = min(filter(np.isfinite, training_rmse.values()), default=None)
-    if best is None:  # all have diverged: none is better than another
+    best = best_seed(training_rmse)
+    if best is None:  # none is better than another
         return {}
-    return {seed: rmse for seed, rmse in training_rmse.items() if not rmse <= _FAILED * best}
+    limit = _FAILED * training_rmse[best]
+    return {seed: rmse for seed, rmse in training_rmse.items() if not rmse <= limit}
 
 
 def own_rows(
-    training_rmse: Mapping[int, float], seed: int, rmse: float, linear: float | None = None
-) -> Finding:
-    """Whether this seed simulates the rows that it was trained on, and the test part as well.
-
-    `linear`: how many times its error on those rows a linear model, which hardly over-fits, has in
-    the test part.
-    """
-    own, best = training_rmse[seed], min(training_rmse, key=lambda each: training_rmse[each])
-    words = f"Rows of the training part are simulated with an RMSE of {own:.3g}"
-    if seed in failed_seeds(training_rmse):
-        return Finding(
-            "problem",
-            f"{words}, by seed {best} with {training_rmse[best]:.3g}: this fit has failed, "
-            f"whatever its ELBO says. Use seed {best}.",
+    seed: int,
+    evaluations: Mapping[int, Evaluation],
+    baselines: Mapping[str, Evaluation],
+    unit: str,
+) -> Finding | None:
+    """Whether a seed simulates the rows that it was trained on, and the test part as well."""
+    known = known_training_rmse(evaluations)
+    if seed not in known:
+        return None
+    own, rmse, best = known[seed], evaluations[seed].scores.rmse, best_seed(known)
+    if not np.isfinite(own) or not np.isfinite(rmse):
+        words = (
+            "Forecasts diverge" if np.isfinite(own) else "Even rows of the training part diverge"
         )
-    if rmse > _OVERFITTED * own:
-        advice = "Over-fitted: train with fewer steps, or with a heavier inducing_kl."
-        if linear is not None and linear > _OVERFITTED:
-            advice = (
-                f"A linear model, too, is {linear:.1f} times worse there: the plant, or what is "
-                "done with it, has changed. If it drifts, a half_life lets new rows count more."
-            )
-        return Finding("caution", f"{words}, the test part with {rmse:.3g}. {advice}")
-    return Finding("good", f"{words}, the test part with {rmse:.3g}: no sign of over-fitting.")
+        return Finding("problem", f"{words}: train with a smaller learning_rate.")
+    words = f"Rows of the training part are simulated with an RMSE of {own:.3g}{unit}"
+    if best is not None and seed in failed_seeds(known):
+        other = f"{words}, by seed {best} with {known[best]:.3g}"
+        return Finding("problem", f"{other}: this fit has failed, whatever its ELBO says.")
+    mean = baselines[MEAN].scores.training_rmse
+    if mean is not None and own >= mean:
+        return Finding("problem", f"{words}, by their mean with {mean:.3g}: nothing was learned.")
+    both, grown = f"{words}, the test part with {rmse:.3g}", rmse / own
+    if grown <= _OVERFITTED:
+        return Finding("good", f"{both}: no sign of over-fitting.")
+    linear = _grown(baselines[ARX].scores)
+    if linear < max(_OVERFITTED, _AS_MUCH * grown):
+        return Finding(
+            "caution", f"{both}: over-fitted. Use fewer steps, or a heavier inducing_kl."
+        )
+    return Finding(
+        "caution",
+        f"{both}. A linear model, too, is {linear:.1f} times worse there: the plant, or what is "
+        "done with it, has changed. If it drifts, a half_life lets new rows count more.",
+    )
+
+
+def known_training_rmse(evaluations: Mapping[int, Evaluation]) -> dict[int, float]:
+    """Of the seeds whose training rows were long enough to be simulated."""
+    found = {seed: each.scores.training_rmse for seed, each in evaluations.items()}
+    return {seed: rmse for seed, rmse in found.items() if rmse is not None}
+
+
+def _grown(scores: Scores) -> float:
+    """Error of the test part over that of the training rows; 0 where that says nothing."""
+    if not scores.training_rmse or not np.isfinite(scores.rmse):
+        return 0.0
+    return scores.rmse / scores.training_rmse
 
 
 def seeds(rmses: Sequence[float]) -> Finding | None:
