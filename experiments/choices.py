@@ -1,9 +1,12 @@
 """What the searches say of the settings of Table 1.
 
 For every cell that was searched: the lowest error of all candidates that were judged in the same
-way, and that of the settings in use. Where another candidate had a lower one, that is seen.
+way, and that of the settings in use. Where another candidate had a lower one, that is seen. A
+candidate whose forecasts of what was held out are less likely than a constant is none, unless all
+of them are.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,13 +23,19 @@ _COMPARED = (
     "steps", "learning_rate", "schedule", "inducing_kl", "state_kl", "half_life", "batch_size",
     "sequence_length",
 )  # fmt: skip
-_HEADER = ["data set", "method", "judged by", "candidates", "lowest error", "in use"]
+_HEADER = [
+    "data set", "method", "judged by", "candidates", "likelier than a constant",
+    "their lowest error", "in use",
+]  # fmt: skip
+_OUTPUTS = {"tank": 2, "sarcos": 7}  # all others have one
+_CONSTANT = -0.5 * (math.log(2.0 * math.pi) + 1.0)  # nats: mean and spread of an output are known
 
 
 class Candidate(NamedTuple):
     """An error on what was held out, in units of the spread of the outputs."""
 
     rmse: float
+    log_likelihood: float
     in_use: bool
 
 
@@ -42,16 +51,18 @@ def choices_table(config: dict[str, Any], searches: Path) -> str:
         for method in _SEARCHED:
             for judge, found in judged(config, searches, name, method).items():
                 if any(each.in_use for each in found):
-                    rows.append([name, TITLES[method], _words(judge), *_compared(found)])
+                    told = _compared(found, _CONSTANT * _OUTPUTS.get(name, 1))
+                    rows.append([name, TITLES[method], _words(judge), *told])
     return markdown_table(_HEADER, rows, words=3)
 
 
-def _compared(found: Sequence[Candidate]) -> list[str]:
-    """How many there were, the lowest error of all, and that of the settings in use."""
-    lowest = min(each.rmse for each in found)
+def _compared(found: Sequence[Candidate], constant: float) -> list[str]:
+    """How many there were, the lowest error of those that count, and that of the ones in use."""
+    likely = [each for each in found if each.log_likelihood > constant]
+    lowest = min(each.rmse for each in likely or found)
     used = min(each.rmse for each in found if each.in_use)
     above = f" (+{100 * (used / lowest - 1):.1f} %)" if used > lowest else ""
-    return [str(len(found)), f"{lowest:.3f}", f"{used:.3f}{above}"]
+    return [str(len(found)), str(len(likely)), f"{lowest:.3f}", f"{used:.3f}{above}"]
 
 
 def judged(
@@ -72,8 +83,8 @@ def _candidates(record: dict[str, Any], judge: str, wanted: CellSettings) -> Ite
     assert settings.training is not None
     assert wanted.training is not None
     for point in record["points"]:
-        error = over_folds(point, judge.startswith("ahead"))["rmse"]
-        if error is None:
+        scores = over_folds(point, judge.startswith("ahead"))
+        if scores["rmse"] is None:
             continue
         tried = {
             key.partition(".")[2]: value
@@ -82,7 +93,8 @@ def _candidates(record: dict[str, Any], judge: str, wanted: CellSettings) -> Ite
         }
         training = settings.training.replace(**tried)
         same = all(getattr(training, key) == getattr(wanted.training, key) for key in _COMPARED)
-        yield Candidate(error, same and settings.model == wanted.model)
+        in_use = same and settings.model == wanted.model
+        yield Candidate(scores["rmse"], scores["log_likelihood"], in_use)
 
 
 def _words(judge: str) -> str:

@@ -11,10 +11,17 @@ CONFIG = {"training": {"steps": 100, "state_kl": 5.0}, "model": {"lookahead": 4}
 SEARCHES = ROOT / "results" / "tune"
 
 
-def search(folder, name, errors, settings=CONFIG, method="cbf-ssm-1"):
-    """A record of drive, with an error for each fold and number of steps."""
+def search(folder, name, errors, settings=CONFIG, method="cbf-ssm-1", unlikely=()):
+    """A record of drive, with an error for each fold and number of steps.
+
+    `unlikely`: those whose forecasts are less likely than a constant.
+    """
     points = [
-        {"candidate": {"training.steps": steps}, "rmse": rmse, "log_likelihood": [0.0] * len(rmse)}
+        {
+            "candidate": {"training.steps": steps},
+            "rmse": rmse,
+            "log_likelihood": [-1.5 if steps in unlikely else -1.4] * len(rmse),
+        }
         for steps, rmse in errors.items()
     ]
     told = plain(gpssm_settings(settings, "drive", method))
@@ -28,13 +35,13 @@ def cells(table):
 def test_the_lowest_error_stands_beside_that_of_the_settings_in_use(tmp_path):
     search(tmp_path, "folds=3,a.json", {50: [0.2, 0.4, 0.9], 100: [0.5, 0.1, 0.7]})
     (row,) = cells(choices_table(CONFIG, tmp_path))
-    assert row == ["drive", "CBF-SSM-1", "3 folds", "2", "0.400", "0.500 (+25.0 %)"]
+    assert row == ["drive", "CBF-SSM-1", "3 folds", "2", "2", "0.400", "0.500 (+25.0 %)"]
 
 
 def test_futures_are_judged_by_the_root_mean_square(tmp_path):
     search(tmp_path, "ahead=2of5,a.json", {50: [3.0, 5.0], 100: [3.0, 4.0]})
     (row,) = cells(choices_table(CONFIG, tmp_path))
-    assert row[2:] == ["2 futures of 5", "2", "3.536", "3.536"]
+    assert row[2:] == ["2 futures of 5", "2", "2", "3.536", "3.536"]
 
 
 def test_candidates_with_other_settings_count_but_are_not_in_use(tmp_path):
@@ -43,7 +50,17 @@ def test_candidates_with_other_settings_count_but_are_not_in_use(tmp_path):
     dear = CONFIG | {"training": {"steps": 100, "state_kl": 9.0}}
     search(tmp_path, "folds=1of10,c.json", {100: [0.3]}, dear)
     (row,) = cells(choices_table(CONFIG, tmp_path))
-    assert row[2:] == ["1 fold of 10", "3", "0.300", "0.500 (+66.7 %)"]
+    assert row[2:] == ["1 fold of 10", "3", "3", "0.300", "0.500 (+66.7 %)"]
+
+
+def test_what_is_less_likely_than_a_constant_is_no_candidate_unless_all_are(tmp_path):
+    errors = {50: [0.2, 0.3, 0.4], 100: [0.5, 0.6, 0.7]}
+    search(tmp_path, "folds=3,a.json", errors, unlikely=(50,))
+    (row,) = cells(choices_table(CONFIG, tmp_path))
+    assert row[3:] == ["2", "1", "0.600", "0.600"]
+    search(tmp_path, "folds=3,a.json", errors, unlikely=(50, 100))
+    (row,) = cells(choices_table(CONFIG, tmp_path))
+    assert row[3:] == ["2", "0", "0.300", "0.600 (+100.0 %)"]
 
 
 def test_what_diverged_is_no_candidate(tmp_path):
