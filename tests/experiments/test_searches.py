@@ -104,4 +104,4 @@ def test_the_plan_of_the_study_can_be_read():
     for search in searches:
         assert set(search.datasets) <= set(DATASETS)
         assert set(search.methods) <= set(METHODS)
-        assert search.folds.held * search.seeds == 12  # fits of a candidate
+        assert search.folds.held * search.seeds in (8, 12)  # fits of a candidate
