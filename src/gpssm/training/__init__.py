@@ -11,6 +11,7 @@ from .progress import Progress, bar, log_lines, silent
 from .recovery import ROLLBACKS
 from .settings import Stage, Training
 from .signals import TrainingStopped
+from .starts import best_start, open_loop_loss
 from .step import Dials
 from .validation import Stretches, cut_stretches
 
@@ -30,6 +31,7 @@ __all__ = [
     "TrainingResult",
     "TrainingStopped",
     "bar",
+    "best_start",
     "calibrate",
     "cut_stretches",
     "data_hash",
@@ -38,6 +40,7 @@ __all__ = [
     "long_stretches",
     "make_phases",
     "on_first",
+    "open_loop_loss",
     "silent",
     "train",
 ]

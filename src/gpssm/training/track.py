@@ -19,12 +19,11 @@ from .validation import (
     Stretches,
     better_of,
     choose_seeds,
+    loss_of,
     no_scores,
     nothing_yet,
     score_seeds,
 )
-
-_SIGN = {"rmse": 1.0, "log_likelihood": -1.0}  # that makes a loss of a score
 
 
 class Saved(NamedTuple):
@@ -97,7 +96,7 @@ class Track:
     def validate(self, stretches: Stretches, training: Training) -> None:
         """Score the averages, and remember those that are the best so far."""
         found = score_seeds(self.state.average, stretches)
-        loss = _SIGN[training.validation_metric] * getattr(found, training.validation_metric)
+        loss = loss_of(found, training.validation_metric)
         self.best = better_of(self.best, self.state.average, loss, self.state.step)
         for column, value in zip(self.scores[-1], found, strict=True):
             column[-1] = np.asarray(value)

@@ -18,6 +18,7 @@ from gpssm.model import gaussian_log_density
 from .settings import Training
 
 LONGEST = 500  # time steps of a scored forecast
+_SIGN = {"rmse": 1.0, "log_likelihood": -1.0}  # that makes a loss of a score
 
 
 class Stretches(NamedTuple):
@@ -121,6 +122,11 @@ def score(system: System, stretches: Stretches) -> Score:
     mixture = jax.nn.logsumexp(density, axis=-1) - jnp.log(particles)
     counted = jnp.any(known, axis=1)
     return Score(jnp.sqrt(error), jnp.sum(jnp.where(counted, mixture, 0.0)) / jnp.sum(counted))
+
+
+def loss_of(found: Score, metric: str) -> Float[Array, "*seeds"]:
+    """The score that decides, the smaller the better."""
+    return _SIGN[metric] * getattr(found, metric)
 
 
 def nothing_yet(systems: System, seeds: int) -> Best:
