@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import DataError, expected
+from .channels import check_measured, check_same_channels, labels, numbered, units_of, with_units
 from .disk import is_on_disk
 from .experiment import PARTS, Experiment, summary
 from .frames import Frames, frame_tables, xarray_tables
@@ -47,15 +48,15 @@ class Dataset:
     def __post_init__(self) -> None:
         if not self.experiments:
             raise DataError(expected(f"data set {self.name!r}", "no experiment", "at least one"))
-        _check_same_channels(self.experiments)
+        check_same_channels(self.experiments)
         if self.sampling_time is not None and not 0 < self.sampling_time < np.inf:
             wanted = "a positive number of seconds, or None if it is not known"
             raise DataError(expected("sampling_time", self.sampling_time, wanted))
         for kind, prefix, count in (("input", "u", self.dim_u), ("output", "y", self.dim_y)):
-            names = getattr(self, f"{kind}_names") or _numbered(prefix, count)
+            names = getattr(self, f"{kind}_names") or numbered(prefix, count)
             units = getattr(self, f"{kind}_units") or ("",) * count
-            object.__setattr__(self, f"{kind}_names", _labels(names, f"{kind}_names", count))
-            object.__setattr__(self, f"{kind}_units", _labels(units, f"{kind}_units", count))
+            object.__setattr__(self, f"{kind}_names", labels(names, f"{kind}_names", count))
+            object.__setattr__(self, f"{kind}_units", labels(units, f"{kind}_units", count))
 
     # ------------------------------------------------------------------ ways in
 
@@ -84,7 +85,7 @@ class Dataset:
             given = f"{len(inputs)} experiments of inputs and {len(outputs)} of outputs"
             raise DataError(expected("y and u", given, "as many of one as of the other"))
         default = [name] if len(outputs) == 1 else [f"{name}-{i}" for i in range(len(outputs))]
-        names = _labels(experiment_names or default, "experiment_names", len(outputs))
+        names = labels(experiment_names or default, "experiment_names", len(outputs))
         runs = zip(inputs, outputs, names, strict=True)
         made = cls(
             tuple(Experiment.of(each_y, each_u, label) for each_u, each_y, label in runs),
@@ -95,7 +96,7 @@ class Dataset:
             input_units=tuple(input_units),
             output_units=tuple(output_units),
         )
-        made.check_outputs()
+        check_measured(made.experiments, made.output_names)
         return made
 
     @classmethod
@@ -171,11 +172,11 @@ class Dataset:
             sampling_time=common_step(found, sampling_time),
             input_names=channels.inputs,
             output_names=channels.outputs,
-            input_units=_units(channels.inputs, units),
-            output_units=_units(channels.outputs, units),
+            input_units=units_of(channels.inputs, units),
+            output_units=units_of(channels.outputs, units),
         )
         sources = dict.fromkeys(source for source, _ in found)
-        made.check_outputs(f"{', '.join(sources)}, ")
+        check_measured(made.experiments, made.output_names, f"{', '.join(sources)}, ")
         return made
 
     # ------------------------------------------------------------------ what it holds
@@ -231,23 +232,6 @@ class Dataset:
             remedy = "Call split, split_at or split_experiments first, with rows for that part."
             raise DataError(expected(f"{self.name}.{part}", given, f"a {part} part", remedy))
         return replace(self, experiments=chosen)
-
-    def check_outputs(self, source: str = "") -> None:
-        """Refuse an output channel or an experiment in which nothing was measured."""
-        measured = [each.measured for each in self.experiments]
-        for channel, name in enumerate(self.output_names):
-            if not any(counts[channel] for counts in measured):
-                given = "missing values only"
-                remedy = "Leave this output out, or check how the file marks its values."
-                raise DataError(
-                    expected(f"{source}output {name!r}", given, "measured values", remedy)
-                )
-        for each, counts in zip(self.experiments, measured, strict=True):
-            if not counts.any():
-                remedy = "Leave this experiment out."
-                raise DataError(
-                    expected(source + each.label, "no output value at all", "some", remedy)
-                )
 
     # ------------------------------------------------------------------ parts
 
@@ -332,8 +316,8 @@ class Dataset:
     def __str__(self) -> str:
         time = "unknown" if self.sampling_time is None else f"{self.sampling_time:g} s"
         lines = [f"Dataset {self.name!r}: {self.num_rows} rows, sampling time {time}"]
-        lines.append(f"  inputs     {_channels(self.input_names, self.input_units)}")
-        lines.append(f"  outputs    {_channels(self.output_names, self.output_units)}")
+        lines.append(f"  inputs     {with_units(self.input_names, self.input_units)}")
+        lines.append(f"  outputs    {with_units(self.output_names, self.output_units)}")
         for part in self.parts or ("",):
             runs = [each for each in self.experiments if each.part == part]
             lines.append(f"  {part or 'all':<11}{summary(runs)}")
@@ -342,38 +326,8 @@ class Dataset:
         return "\n".join(lines)
 
 
-def _check_same_channels(experiments: Sequence[Experiment]) -> None:
-    """All experiments have the channels of the first."""
-    first = experiments[0]
-    for each in experiments:
-        if (each.u.shape[1], each.y.shape[1]) != (first.u.shape[1], first.y.shape[1]):
-            given = f"{each.u.shape[1]} inputs and {each.y.shape[1]} outputs"
-            wanted = f"{first.u.shape[1]} and {first.y.shape[1]} as in {first.label}"
-            raise DataError(expected(each.label, given, wanted))
-
-
-def _numbered(prefix: str, count: int) -> tuple[str, ...]:
-    return (prefix,) if count == 1 else tuple(f"{prefix}{i + 1}" for i in range(count))
-
-
-def _labels(names: Sequence[str], field: str, count: int) -> tuple[str, ...]:
-    if isinstance(names, str) or len(names) != count:
-        raise DataError(expected(field, repr(names), f"{count} of them, one per entry"))
-    return tuple(str(name) for name in names)
-
-
-def _units(columns: Sequence[str], units: Mapping[str, str]) -> tuple[str, ...]:
-    """The unit of each column; one given for `y` holds for `y[0]`, `y[1]`, …"""
-    return tuple(units.get(column, units.get(column.split("[")[0], "")) for column in columns)
-
-
 def _as_experiments(values: Any) -> list[Any]:
     """A list of arrays is several experiments; an array, or numbers in plain lists, is one."""
     several = isinstance(values, list | tuple) and len(values) > 0
     arrays = several and all(hasattr(each, "shape") and np.ndim(each) > 0 for each in values)
     return list(values) if arrays else [values]
-
-
-def _channels(names: Sequence[str], units: Sequence[str]) -> str:
-    pairs = zip(names, units, strict=True)
-    return ", ".join(f"{n} [{u}]" if u else n for n, u in pairs) or "none"

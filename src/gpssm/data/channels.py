@@ -1,0 +1,55 @@
+"""Channels: their names and units, and whether the experiments of a data set have them."""
+
+from collections.abc import Mapping, Sequence
+
+from ..errors import DataError, expected
+from .experiment import Experiment
+
+
+def check_same_channels(experiments: Sequence[Experiment]) -> None:
+    """All experiments have the channels of the first."""
+    first = experiments[0]
+    for each in experiments:
+        if (each.u.shape[1], each.y.shape[1]) != (first.u.shape[1], first.y.shape[1]):
+            given = f"{each.u.shape[1]} inputs and {each.y.shape[1]} outputs"
+            wanted = f"{first.u.shape[1]} and {first.y.shape[1]} as in {first.label}"
+            raise DataError(expected(each.label, given, wanted))
+
+
+def check_measured(
+    experiments: Sequence[Experiment], output_names: Sequence[str], source: str = ""
+) -> None:
+    """Refuse an output channel or an experiment in which nothing was measured."""
+    measured = [each.measured for each in experiments]
+    for channel, name in enumerate(output_names):
+        if not any(counts[channel] for counts in measured):
+            given = "missing values only"
+            remedy = "Leave this output out, or check how the file marks its values."
+            raise DataError(expected(f"{source}output {name!r}", given, "measured values", remedy))
+    for each, counts in zip(experiments, measured, strict=True):
+        if not counts.any():
+            remedy = "Leave this experiment out."
+            raise DataError(expected(source + each.label, "no output value at all", "some", remedy))
+
+
+def numbered(prefix: str, count: int) -> tuple[str, ...]:
+    """Names for channels that have none: u, or u1, u2, …"""
+    return (prefix,) if count == 1 else tuple(f"{prefix}{i + 1}" for i in range(count))
+
+
+def labels(names: Sequence[str], field: str, count: int) -> tuple[str, ...]:
+    """As many names or units as there are channels."""
+    if isinstance(names, str) or len(names) != count:
+        raise DataError(expected(field, repr(names), f"{count} of them, one per entry"))
+    return tuple(str(name) for name in names)
+
+
+def units_of(columns: Sequence[str], units: Mapping[str, str]) -> tuple[str, ...]:
+    """The unit of each column; one given for `y` holds for `y[0]`, `y[1]`, …"""
+    return tuple(units.get(column, units.get(column.split("[")[0], "")) for column in columns)
+
+
+def with_units(names: Sequence[str], units: Sequence[str]) -> str:
+    """As people read them: `level [cm], pump`."""
+    pairs = zip(names, units, strict=True)
+    return ", ".join(f"{n} [{u}]" if u else n for n, u in pairs) or "none"
