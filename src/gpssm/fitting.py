@@ -27,9 +27,11 @@ from .training import (
     cut_stretches,
     data_hash,
     is_first,
+    keep_one,
     long_stretches,
     make_phases,
     silent,
+    start_keys,
     train,
 )
 from .training.progress import ProgressFactory, automatic
@@ -146,16 +148,18 @@ def _fit_runs(
         phases = make_phases(data, normalisation, training)
         stretches = cut_stretches(held_out, normalisation, training) if held_out else None
         windows, recency = phases[-1].windows, phases[-1].recency
-        keys = jnp.stack([jax.random.split(jax.random.key(number)) for number in numbers])
+        starts = [key for number in numbers for key in start_keys(number, training.starts)]
+        keys = jnp.stack([jax.random.split(key) for key in starts])
         systems = [
             _fresh_system(key, model, windows, recency, training, normalisation)
             for key in keys[:, 0]
         ]
         checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
-        dials = [Dials.of(each) for each in trainings]
-        results = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, dials)
-        judge = stretches or long_stretches(data, normalisation, training)
-        fitted = [_calibrated(result.average, training, judge) for result in results]
+        dials = [Dials.of(each) for each in trainings for _ in range(training.starts)]
+        found = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, dials)
+        own = long_stretches(data, normalisation, training) if stretches is None else None
+        results = keep_one(found, training.starts, own, stretches, training.validation_metric)
+        fitted = [_calibrated(result.average, training, stretches or own) for result in results]
     names = data.input_names, data.output_names
     runs = [
         Run(system, normalisation, training, number, result.history, *names)
@@ -184,7 +188,8 @@ def _checkpoints(
     if run_dir is None:
         return None
     pace = ("checkpoint_steps", "checkpoint_seconds")  # how often to save is no part of the run
-    checkpoints = Checkpoints(run_dir, seeds, *(getattr(training, name) for name in pace))
+    runs = [_run_name(seed, start) for seed in seeds for start in range(training.starts)]
+    checkpoints = Checkpoints(run_dir, runs, *(getattr(training, name) for name in pace))
     identity = {
         "model": model.to_json(),
         "training": {k: v for k, v in training.to_json().items() if k not in pace},
@@ -196,8 +201,12 @@ def _checkpoints(
     return checkpoints
 
 
+def _run_name(seed: int, start: int = 0) -> str:
+    return f"seed-{seed}" + (f"-start-{start}" if start else "")
+
+
 def _model_path(run_dir: str | Path, seed: int) -> Path:
-    return Path(run_dir) / f"seed-{seed}.gpssm"
+    return Path(run_dir) / f"{_run_name(seed)}.gpssm"
 
 
 def _check_failures(

@@ -318,6 +318,26 @@ def test_predict_writes_the_forecast_of_the_best_seed(folder, tmp_path):
     assert (table["part"] == "warm-up").sum() == 4
 
 
+def test_predict_uses_every_row_up_to_the_last_measurement(folder, tmp_path):
+    """Rows to come have inputs and no outputs; a gap before is no end."""
+    new = write_csv(tmp_path / "new.csv", rows=40, seed=1)
+    frame = pd.read_csv(new)
+    frame.loc[5:7, "level"] = frame.loc[25:, "level"] = np.nan
+    frame.to_csv(new, index=False)
+    out = tmp_path / "forecast.csv"
+    said = answer("predict", folder, new, "--out", out)
+    assert said["warmup"] == [25]
+    table, run = pd.read_csv(out), gpssm.load(folder / f"seed-{said['seed']}.gpssm")
+    u = frame[["pump"]].to_numpy()
+    forecast = run.predict(u, frame["level"].to_numpy()[:25], particles=10)
+    np.testing.assert_allclose(table["level mean"], forecast.mean[:, 0], rtol=1e-6)
+    assert (table["part"] == "warm-up").sum() == 25
+    told = invoke("predict", folder, new, "--out", out, "--overwrite").stdout
+    assert "40 rows, of which the first 25 are measured; seed" in " ".join(told.split())
+    asked = answer("predict", folder, new, "--warmup", 9, "--out", out, "--overwrite")
+    assert asked["warmup"] == [9]
+
+
 def test_predict_takes_the_seed_it_is_told(folder, log, tmp_path):
     out = tmp_path / "forecast.csv"
     assert answer("predict", folder, log, "--seed", 1, "--out", out)["seed"] == 1

@@ -57,6 +57,7 @@ def fit(
     dim_x: o.DimX = None,
     steps: o.Steps = None,
     seeds: o.Seeds = None,
+    starts: o.Starts = None,
     cores: o.Cores = None,
     test_fraction: o.TestFraction = None,
     on_disk: o.OnDisk = False,
@@ -80,7 +81,7 @@ def fit(
         "seeds": seeds,
         "data": {**columns, "test_fraction": test_fraction, "on_disk": on_disk or None},
         "model": {"dim_x": dim_x},
-        "training": {"steps": steps},
+        "training": {"steps": steps, "starts": starts},
     }
     address = {"coordinator": coordinator, "processes": processes, "process": process}
     if not distributed and any(value is not None for value in address.values()):

@@ -76,7 +76,7 @@ def remarks(data: Dataset) -> list[str]:
     if data.num_rows < _SHORT:
         found.append(f"{data.num_rows} rows are few: expect wide error bars")
     if data.sampling_time is None:
-        found.append("no time column: times are counted in steps (--time names one)")
+        found.append("no time column, so missing rows go unnoticed (--time names one)")
     if not data.dim_u:
         found.append("no inputs: the system is taken for one that runs by itself")
     return found

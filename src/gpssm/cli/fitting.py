@@ -87,7 +87,8 @@ def _tell_failures(folder: RunFolder) -> None:
     failed = ", ".join(f"seed {seed} (RMSE {rmse:.3g})" for seed, rmse in folder.failed.items())
     say(
         f"warning: failed on rows of the training part: {failed}; seed {best} has "
-        f"{folder.training_rmse[best]:.3g}. No command chooses a failed seed."
+        f"{folder.training_rmse[best]:.3g}. No command chooses a failed seed; "
+        "with --starts 3 each has three starts, of which one is kept that has not failed."
     )
 
 

@@ -25,7 +25,6 @@ from .talk import as_json
 
 CONFIG, DATA, SCORES, REPORT = "config.toml", "data.npz", "scores.json", "report.html"
 _CLAIMED = "run.json"  # written by fit; whoever has it is a run
-_RECENT = 0.1  # share of the steps over which two seeds are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +78,7 @@ class RunFolder:
 
 def best_run(runs: tuple[Run, ...]) -> Run:
     """The run with the best ELBO at the end of training: the test part has no say in it."""
-
-    def final_elbo(run: Run) -> float:
-        elbo = run.history.table["elbo"].to_numpy(float)
-        last = elbo[-max(int(_RECENT * len(elbo)), 1) :]
-        return float(np.nanmean(last)) if np.isfinite(last).any() else -np.inf
-
-    return max(runs, key=final_elbo)
+    return max(runs, key=lambda run: run.history.final_elbo)
 
 
 def _kept_training_rmse(path: Path, runs: tuple[Run, ...]) -> dict[int, float]:

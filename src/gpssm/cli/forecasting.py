@@ -34,19 +34,27 @@ def predict_command(
     run = folder.choose(seed)
     data = load_more(arguments, folder.config.data, folder.data)
     protocol = folder.protocol
-    seen = max(warmup or protocol.warmup, run.model.shortest_warmup)
-    tables = []
+    tables, seen = [], []
     for experiment in data:
-        y = experiment.y[: min(seen, len(experiment))]
-        forecast = run.predict(experiment.u, y, particles=protocol.particles)
+        asked = warmup or measured_rows(experiment) or protocol.warmup
+        seen.append(min(max(asked, run.model.shortest_warmup), len(experiment)))
+        forecast = run.predict(experiment.u, experiment.y[: seen[-1]], particles=protocol.particles)
         tables.append(forecast_table(forecast, experiment, data))
     table = pd.concat(tables)
     write_whole(out, table.to_csv(index=False))
-    result = {"forecast": out, "rows": len(table), "seed": run.seed, "columns": list(table)}
+    result = {"forecast": out, "rows": len(table), "warmup": seen, "seed": run.seed}
     if as_json:
-        show_json(result)
+        show_json({**result, "columns": list(table)})
     else:
-        show(f"forecast  {out} ({len(table)} rows, seed {run.seed})")
+        first = " and ".join(str(rows) for rows in dict.fromkeys(seen))
+        words = f"{len(table)} rows, of which the first {first} are measured; seed {run.seed}"
+        show(f"forecast  {out} ({words})")
+
+
+def measured_rows(experiment: Experiment) -> int | None:
+    """How many there are before nothing is measured any more; None where the last row is."""
+    last = int(np.flatnonzero(experiment.mask.any(axis=1))[-1])
+    return last + 1 if last + 1 < len(experiment) else None
 
 
 def forecast_table(forecast: Forecast, experiment: Experiment, data: Dataset) -> pd.DataFrame:

@@ -43,7 +43,10 @@ Data = Annotated[
     typer.Argument(metavar="DATA", help="A file, several files, or a registered name."),
 ]
 SomeData = Annotated[list[str], typer.Argument(metavar="DATA", help="Files, or a registered name.")]
-NewData = Annotated[list[str], typer.Argument(metavar="DATA", help="Inputs, and first outputs.")]
+NewData = Annotated[
+    list[str],
+    typer.Argument(metavar="DATA", help="Measured rows, then inputs with empty outputs."),
+]
 OtherData = Annotated[
     list[str] | None,
     typer.Argument(metavar="DATA", help="Other data; else the test part of the run."),
@@ -80,6 +83,12 @@ Seeds = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="How many runs, side by side.", show_default="1"),
 ]
+Starts = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Trainings of each run; a sound one is kept.", show_default="1"
+    ),
+]
 Cores = Annotated[
     int | None,
     typer.Option(
@@ -105,7 +114,7 @@ StudyFolderOut = Annotated[
     typer.Option(metavar="PATH", help="Folder of the study.", show_default="studies/STUDY"),
 ]
 OnCluster = Annotated[
-    bool, typer.Option("--cluster", metavar="", help="Fit on Ray: pip install 'gpssm[cluster]'.")
+    bool, typer.Option("--cluster", metavar="", help="Fit on Ray: pip install 'gpssm\\[cluster]'.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="No progress.")]
 RunFolderOut = Annotated[
@@ -141,7 +150,12 @@ Seed = Annotated[
 ]
 Warmup = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Outputs that may be seen.", show_default="16"),
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Rows whose outputs are used.",
+        show_default="all up to the last measurement; 16 where no row is without one",
+    ),
 ]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", metavar="", help="Replace the file if it is there.")

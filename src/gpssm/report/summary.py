@@ -10,6 +10,7 @@ from jaxtyping import Float
 from gpssm.data import Dataset
 from gpssm.data.disk import blocks
 from gpssm.prediction.calibration import HorizonBin
+from gpssm.training import FAILED
 
 from .evaluation import ARX, MEAN, Evaluation
 from .tables import Scores
@@ -21,7 +22,6 @@ _MIDDLE = 0.12
 _BIASED = 0.1  # distance of the mean PIT from one half
 _RISING = 0.02  # nats per step over the last tenth of the training
 _OUTSIDE = 0.01  # share of the test inputs
-_FAILED = 1.25  # times the error of the best seed, on rows that both were trained on
 _OVERFITTED = 2.0  # times the error on those rows, in the test part
 _AS_MUCH = 0.5  # of the growth of a model's error, for that of a linear one to explain it
 
@@ -192,7 +192,7 @@ def failed_seeds(training_rmse: Mapping[int, float]) -> dict[int, float]:
     best = best_seed(training_rmse)
     if best is None:  # none is better than another
         return {}
-    limit = _FAILED * training_rmse[best]
+    limit = FAILED * training_rmse[best]
     return {seed: rmse for seed, rmse in training_rmse.items() if not rmse <= limit}
 
 
@@ -215,7 +215,8 @@ def own_rows(
     words = f"Rows of the training part are simulated with an RMSE of {own:.3g}{unit}"
     if best is not None and seed in failed_seeds(known):
         other = f"{words}, by seed {best} with {known[best]:.3g}"
-        return Finding("problem", f"{other}: this fit has failed, whatever its ELBO says.")
+        advice = "With several `starts` such a one is not kept."
+        return Finding("problem", f"{other}: this fit has failed, whatever its ELBO says. {advice}")
     mean = baselines[MEAN].scores.training_rmse
     if mean is not None and own >= mean:
         return Finding("problem", f"{words}, by their mean with {mean:.3g}: nothing was learned.")

@@ -63,7 +63,7 @@ def training_cost(model: Model, training: Training) -> float:
     """About how much one seed computes: only ratios count, for the time left."""
     passes = 2 if model.target == "smoother" else 1
     states = training.batch_size * training.sequence_length * model.particles
-    return float(training.steps * states * model.inducing_points * passes)
+    return float(training.starts * training.steps * states * model.inducing_points * passes)
 
 
 def batch_cost(study: Study, batch: Batch, dim_y: int) -> float:

@@ -11,11 +11,12 @@ from .progress import Progress, bar, log_lines, silent
 from .recovery import ROLLBACKS
 from .settings import Stage, Training
 from .signals import TrainingStopped
-from .starts import best_start, open_loop_loss
+from .starts import FAILED, keep_one, open_loop_loss, start_keys
 from .step import Dials
 from .validation import Stretches, cut_stretches
 
 __all__ = [
+    "FAILED",
     "GROUPS",
     "ROLLBACKS",
     "Calibration",
@@ -31,16 +32,17 @@ __all__ = [
     "TrainingResult",
     "TrainingStopped",
     "bar",
-    "best_start",
     "calibrate",
     "cut_stretches",
     "data_hash",
     "is_first",
+    "keep_one",
     "log_lines",
     "long_stretches",
     "make_phases",
     "on_first",
     "open_loop_loss",
     "silent",
+    "start_keys",
     "train",
 ]

@@ -36,9 +36,10 @@ class Checkpoints:
     """The checkpoints below one run directory: when to write one, and where to go on."""
 
     def __init__(
-        self, run_dir: str | Path, seeds: Sequence[int], every_steps: int, every_seconds: float
+        self, run_dir: str | Path, runs: Sequence[str], every_steps: int, every_seconds: float
     ) -> None:
-        self.run_dir, self._seeds = Path(run_dir).absolute(), seeds
+        """`runs` are the names of those that train side by side, for the files of their history."""
+        self.run_dir, self._runs = Path(run_dir).absolute(), runs
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._last_time, self._last_step = time.monotonic(), 0
         self._manager = _manager(self.run_dir) if is_first() else None
@@ -59,8 +60,8 @@ class Checkpoints:
             return
         try:
             self._manager.save(step, args=ocp.args.StandardSave(_as_dict(saved)))
-            for seed, history in zip(self._seeds, histories(saved), strict=True):
-                history.to_csv(self.run_dir / f"history-seed-{seed}.csv")
+            for name, history in zip(self._runs, histories(saved), strict=True):
+                history.to_csv(self.run_dir / f"history-{name}.csv")
         except Exception as error:  # a disk can fail in many ways; none may end the training
             kept = self._manager.latest_step()
             message = (

@@ -44,6 +44,13 @@ class History:
         """The inverse of `columns`."""
         return cls(pd.DataFrame(columns).rename_axis("step"))
 
+    @property
+    def final_elbo(self) -> float:
+        """The mean over the last tenth of the steps; minus infinity where none was finite."""
+        elbo = self.table["elbo"].to_numpy()
+        last = elbo[-max(len(elbo) // 10, 1) :]
+        return float(np.mean(last[np.isfinite(last)])) if np.isfinite(last).any() else -np.inf
+
     def to_csv(self, path: str | Path) -> None:
         """Write the table, under another name that is changed when it is whole."""
         path = Path(path)

@@ -30,6 +30,9 @@ class Training(Settings):
     batch_size: int = Field(10, ge=1, description="sequences per step")
     sequence_length: int = Field(50, ge=2, description="time steps per sequence")
     stride: int = Field(1, ge=1, description="rows between the starts of two sequences")
+    starts: int = Field(
+        1, ge=1, description="trainings of each seed, of which one is kept that has not failed"
+    )
     half_life: float | None = Field(
         None,
         gt=0,

@@ -71,9 +71,10 @@ class Track:
         return int(self.state.step.shape[0])
 
     def ended(self, training: Training) -> bool:
-        """All steps done, no better score for too long, or a seed that has given up."""
+        """All steps done, no better score for too long, or a seed all of whose starts gave up."""
         tired = training.patience is not None and int(self.best.stale) >= training.patience
-        return self.step >= training.steps or tired or bool(self.failed.any())
+        lost = self.failed.reshape(-1, training.starts).all(axis=1)
+        return self.step >= training.steps or tired or bool(lost.any())
 
     @property
     def failed(self) -> np.ndarray:
