@@ -3,7 +3,7 @@
     python -m experiments.table1 --pages
 
 writes `table1.json` and `table1.md` beside the cells and, for the results of the repository, the
-part of `docs/table1.md` between its two markers. A cell that is not there yet is shown as –.
+parts of `docs/table1.md` between their markers. A cell that is not there yet is shown as –.
 """
 
 import re
@@ -45,11 +45,12 @@ def write_pages(results: Path) -> list[Path]:
     """All pages of a folder of results; what was written."""
     cells = read_cells(results / "table1")
     paper = read_json(CONFIGS / "paper_table1.json")["table1"]
-    body = tables(cells, paper)
+    body, more = tables(cells, paper), details(cells)
     written = [results / "table1.json", results / "table1.md"]
     write_json(written[0], summary(cells, paper))
-    write_text(written[1], f"# Table 1\n\n{body}\n{_figures(results)}")
-    published = publish(results, DOCS, body) + publish(results, README, headline(cells, paper))
+    write_text(written[1], f"# Table 1\n\n{body}\n\n{more}\n{_figures(results)}")
+    published = publish(results, DOCS, body) + publish(results, DOCS, more, "details")
+    published += publish(results, README, headline(cells, paper))
     untuned = defaults_table(cells, read_cells(results / "defaults" / "table1"))
     published += publish(results, DOCS, weight_table(*read_weights(results), paper), "weights")
     return written + published + publish(results, CHOOSING, untuned, "defaults")
@@ -109,7 +110,7 @@ def summary(cells: Cells, paper: dict[str, Any]) -> dict[str, Any]:
 
 
 def tables(cells: Cells, paper: dict[str, Any]) -> str:
-    """The generated part of the pages."""
+    """What the page begins with: how good everything is."""
     done = sum(len(row) for row in cells.values())
     parts = [
         f"{done} of {len(DATASETS) * len(METHODS)} cells are there; the others show {MISSING}.",
@@ -117,16 +118,25 @@ def tables(cells: Cells, paper: dict[str, Any]) -> str:
         "Original units, mean (standard deviation) over the seeds. Bold: within one standard "
         "deviation of the best of its row.",
         rmse_table(cells, paper),
+        "## Targets",
+        "The error that is asked for, the paper's mean and one of its standard deviations, stands "
+        "behind ours; protocol `paper`.",
+        target_table(cells, paper),
         "## Test RMSE, protocol `strict`",
         score_table(cells, ("strict",), lambda s: s["rmse"], bold=True),
         "## Log-likelihood per time step",
         score_table(cells, tuple(PROTOCOLS), lambda s: s["log_likelihood"]),
         f"## Coverage of the {', '.join(f'{level:.0%}' for level in LEVELS)} bands",
         coverage_table(cells),
+    ]
+    return "\n\n".join(parts)
+
+
+def details(cells: Cells) -> str:
+    """What the page ends with: by horizon, the times, the settings, what made the numbers."""
+    parts = [
         "## RMSE against the horizon, protocol `strict`",
         horizon_table(cells),
-        "## Targets",
-        target_table(cells, paper),
         "## Training time",
         "Seconds per seed, compilation included; in brackets milliseconds per gradient step of "
         "all seeds that train in one program.",
@@ -342,6 +352,7 @@ def _settings_text(record: dict[str, Any]) -> str:
     pairs = [(key, model[key]) for key in _MODEL] if "model" in used else []
     pairs += [(key, used["training"][key]) for key in _TRAINING] if "training" in used else []
     pairs += [("half_life", rows)] if (rows := used.get("training", {}).get("half_life")) else []
+    pairs += [("starts", n)] if (n := used.get("training", {}).get("starts", 1)) > 1 else []
     pairs += list(used.get("gru", {}).items())
     pairs += [("calibration_folds", n)] if (n := used.get("calibration_folds")) else []
     words = [f"{key} {value}" for key, value in pairs]

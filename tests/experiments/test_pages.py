@@ -97,7 +97,7 @@ def test_targets_are_judged_by_the_mean(results):
 
 
 def test_the_notes_name_the_data_and_the_commit(results):
-    page = pages.tables(pages.read_cells(results / "table1"), PAPER)
+    page = pages.details(pages.read_cells(results / "table1"))
     assert "- furnace: partly interpolated" in page
     assert "- made by commit abc on a machine" in page
 
@@ -129,6 +129,7 @@ def test_the_documentation_is_what_the_results_say():
     weights = pages.read_weights(pages.ROOT / "results")
     written = {
         (pages.DOCS, "generated"): pages.tables(cells, PAPER),
+        (pages.DOCS, "details"): pages.details(cells),
         (pages.DOCS, "weights"): pages.weight_table(*weights, PAPER),
         (pages.README, "generated"): pages.headline(cells, PAPER),
         (pages.CHOOSING, "defaults"): pages.defaults_table(cells, untuned),
