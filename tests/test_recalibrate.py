@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm import Dataset, recalibrate
+from gpssm import Dataset, held_out, recalibrate
+from gpssm.training import loop
 from gpssm.training.calibration import HELD_OUT_FACTORS, LEVELS
 
 MODEL = gpssm.cbf_ssm(dim_x=2, inducing_points=5, particles=6, lag=4, output_variance=1e-4)
@@ -45,6 +46,38 @@ def test_all_runs_get_the_same_more_noise(runs, wider):
         np.testing.assert_allclose(added, added[0], rtol=1e-6)
         factor = noise(after)[1] / noise(before)[1]
         assert np.abs(HELD_OUT_FACTORS - factor).min() < 1e-6
+
+
+def test_a_call_that_was_stopped_goes_on(runs, data, wider, tmp_path, monkeypatch):
+    """What is done of the folds is kept: the second call trains the third one alone."""
+    again = held_out.fit
+    fitted = []
+
+    def stopping(*arguments, **settings):
+        if len(fitted) == 2:
+            raise KeyboardInterrupt
+        fitted.append(settings["run_dir"].name)
+        return again(*arguments, **settings)
+
+    monkeypatch.setattr(held_out, "fit", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        recalibrate(runs, data, folds=3, quiet=True, run_dir=tmp_path)
+    assert fitted == ["fold-0", "fold-1"]
+    monkeypatch.setattr(held_out, "fit", again)
+    trained = []
+    monkeypatch.setattr("gpssm.training.loop._advance", spy(loop._advance, trained))
+    found = recalibrate(runs, data, folds=3, quiet=True, run_dir=tmp_path)
+    assert len(trained) == 1  # three steps are one chunk
+    for ours, theirs in zip(noise(found[0]), noise(wider[0]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def spy(function, calls):
+    def called(*arguments):
+        calls.append(arguments)
+        return function(*arguments)
+
+    return called
 
 
 def test_nothing_else_changes(runs, wider):

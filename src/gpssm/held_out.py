@@ -7,6 +7,7 @@ set so that the stretches that were left out are most likely: more of it, or a s
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, overload
 
 import jax
@@ -30,6 +31,7 @@ def recalibrate(
     folds: int = 3,
     quiet: bool = False,
     progress: ProgressFactory | None = None,
+    run_dir: str | Path | None = None,
 ) -> Run: ...
 @overload
 def recalibrate(
@@ -39,6 +41,7 @@ def recalibrate(
     folds: int = 3,
     quiet: bool = False,
     progress: ProgressFactory | None = None,
+    run_dir: str | Path | None = None,
 ) -> list[Run]: ...
 def recalibrate(
     runs: Run | Sequence[Run],
@@ -47,20 +50,26 @@ def recalibrate(
     folds: int = 3,
     quiet: bool = False,
     progress: ProgressFactory | None = None,
+    run_dir: str | Path | None = None,
 ) -> Run | list[Run]:
     """The same runs with noise that suits forecasts of unseen data.
 
     `data` is what they were trained on. The fit of the first run is repeated once per fold, on
     the rest of the data; all runs get what the fold in the middle asks for. So it costs as much
     as `folds` fits of one seed. With a `half_life` a fold is a future, which only what came before
-    it may forecast, and which half of the data or more came before.
+    it may forecast, and which half of the data or more came before. With a `run_dir` each of these
+    fits has a folder in it, and the same call goes on where it was stopped.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
     first, shown = several[0], {"quiet": quiet, "progress": progress}
     parts = (
         blocked_folds(data, folds) if first.training.half_life is None else _futures(data, folds)
     )
-    found = [_fold_likelihoods(first, part, shown) for part in parts]
+    folders = [None if run_dir is None else Path(run_dir) / f"fold-{i}" for i in range(len(parts))]
+    found = [
+        _fold_likelihoods(first, part, {**shown, "run_dir": folder})
+        for part, folder in zip(parts, folders, strict=True)
+    ]
     chosen = choose(np.median(found, axis=0), HELD_OUT_FACTORS)
     with jax.enable_x64(True):
         noise = jnp.asarray(chosen.level), jnp.asarray(chosen.factor)
@@ -74,14 +83,14 @@ def _futures(data: Dataset, folds: int) -> list[Dataset]:
     return [part for part in parts if 2 * part.train.num_rows >= data.num_rows] or parts[-1:]
 
 
-def _fold_likelihoods(run: Run, part: Dataset, shown: dict[str, Any]) -> np.ndarray:
+def _fold_likelihoods(run: Run, part: Dataset, around: dict[str, Any]) -> np.ndarray:
     """Of the stretch that is held out, for every choice of the noise."""
     training = run.training
     length = min(training.sequence_length, *(len(each) for each in part.train.experiments))
     settings = {name: getattr(training, name) for name in type(training).model_fields}
     # One start: the fold in the middle decides, so a fit that fails in one of them does no harm.
     settings |= {"sequence_length": length, "stride": min(training.stride, length), "starts": 1}
-    again = fit(run.model, part.train, seed=run.seed, **shown, **settings)
+    again = fit(run.model, part.train, seed=run.seed, **around, **settings)
     with jax.enable_x64(True):
         stretches = cut_stretches(part.test, again.normalisation, again.training)
         return np.asarray(likelihoods(again.system, stretches, HELD_OUT_FACTORS))

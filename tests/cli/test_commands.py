@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,6 +101,32 @@ def test_the_scores_are_those_of_the_library_after_the_warm_up(folder, log):
     train = data.train[0]
     again = run.predict(train.u, train.y[:4], particles=10).after(4)
     assert scores["training_rmse"] == pytest.approx(again.rmse(train.y[4:]))
+
+
+def test_folds_set_the_error_bars_of_a_finished_run(fit_arguments, copied):
+    """As the library does it; and the same command again changes nothing."""
+    before = open_folder(copied).runs
+    folded = [*fit_arguments, "--seeds", 2, "--calibration-folds", 2, "--out", copied]
+    assert invoke(*folded).exit_code == 0
+    assert sorted(path.name for path in (copied / "folds").iterdir()) == ["fold-0", "fold-1"]
+    after = gpssm.load(copied / "seed-1.gpssm")
+    wanted = gpssm.recalibrate(before, open_folder(copied).data.train, folds=2, quiet=True)[1]
+    for ours, theirs in zip(*map(jax.tree.leaves, (after.system, wanted.system)), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert open_folder(copied).config.calibration_folds == 2
+    assert invoke(*folded).exit_code == 0
+    again = gpssm.load(copied / "seed-1.gpssm")
+    for ours, theirs in zip(*map(jax.tree.leaves, (again.system, after.system)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_error_bars_are_set_by_folds_or_by_what_is_held_out_to_validate(fit_arguments, tmp_path):
+    held_out = tmp_path / "held.toml"
+    config = next(each for each in fit_arguments if str(each).endswith(".toml"))
+    held_out.write_text("validation = 0.2\n" + Path(config).read_text())
+    arguments = [held_out if each == config else each for each in fit_arguments]
+    line = one_line(invoke(*arguments, "--calibration-folds", 2, "--out", tmp_path / "run"))
+    assert "calibration_folds: got 2 together with validation = 0.2" in line
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ def fit(
     steps: o.Steps = None,
     seeds: o.Seeds = None,
     starts: o.Starts = None,
+    calibration_folds: o.CalibrationFolds = None,
     cores: o.Cores = None,
     test_fraction: o.TestFraction = None,
     on_disk: o.OnDisk = False,
@@ -79,6 +80,7 @@ def fit(
     given = {
         "method": method and method.value,
         "seeds": seeds,
+        "calibration_folds": calibration_folds,
         "data": {**columns, "test_fraction": test_fraction, "on_disk": on_disk or None},
         "model": {"dim_x": dim_x},
         "training": {"steps": steps, "starts": starts},

@@ -56,6 +56,9 @@ class RunConfig(Settings):
     validation: float | None = Field(
         None, gt=0, lt=1, description="part of the training data that picks the best step"
     )
+    calibration_folds: int = Field(
+        0, ge=0, description="parts of the training data, held out in turn, that set the error bars"
+    )
     data: DataConfig = Field(DataConfig(), description="which data")
     forecast: ForecastConfig = Field(ForecastConfig(), description="how the test is forecast")
     model: dict[str, Any] = Field({}, description="settings of gpssm.Model")
@@ -133,6 +136,10 @@ def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     config = RunConfig(**merged)
     if config.method not in METHODS:
         raise ConfigError(expected("method", repr(config.method), f"one of {', '.join(METHODS)}"))
+    if config.calibration_folds and config.validation:
+        both = f"{config.calibration_folds} together with validation = {config.validation}"
+        remedy = "What is held out to validate with sets the error bars, too."
+        raise ConfigError(expected("calibration_folds", both, "one of them", remedy))
     return config
 
 

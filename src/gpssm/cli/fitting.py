@@ -92,6 +92,17 @@ def _tell_failures(folder: RunFolder) -> None:
     )
 
 
+def _recalibrated(runs: list[gpssm.Run], data: Dataset, folds: int, out: Path) -> list[gpssm.Run]:
+    """With error bars that suit data that were held out, where that is asked for."""
+    if not folds:
+        return runs
+    wider = gpssm.recalibrate(runs, data, folds=folds, run_dir=out / "folds")
+    if is_first():
+        for run in wider:
+            run.save(out / f"seed-{run.seed}.gpssm")
+    return wider
+
+
 def train(config: RunConfig, model: Model, data: Dataset, out: Path) -> None:
     """Fit all seeds into the folder, which is then enough to repeat the run."""
     if is_first() and not is_claimed(out):
@@ -99,6 +110,7 @@ def train(config: RunConfig, model: Model, data: Dataset, out: Path) -> None:
     settings = {"seed": config.seed, "validation": config.validation, "run_dir": out}
     try:
         runs = gpssm.fit(model, data.train, seeds=config.seeds, **settings, **config.training)
+        runs = _recalibrated(runs, data.train, config.calibration_folds, out)
     except TrainingStopped:
         say("Run the same command again to go on.")
         raise

@@ -98,6 +98,15 @@ Cores = Annotated[
         show_default="all, at most 8; 1 with --distributed",
     ),
 ]
+CalibrationFolds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        metavar="N",
+        help="Parts held out in turn to set the error bars; a fit each.",
+        show_default="none",
+    ),
+]
 TestFraction = Annotated[
     float | None,
     typer.Option(
