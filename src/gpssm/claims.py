@@ -2,17 +2,30 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from .errors import ConfigError
 
 
-def claim(path: Path, identity: dict[str, Any], field: str) -> None:
-    """Write the identity of a run, or of a study, to a file; refuse another that is there."""
+def claim(
+    path: Path,
+    identity: dict[str, Any],
+    field: str,
+    defaults: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+) -> None:
+    """Write the identity of a run, or of a study, to a file; refuse another that is there.
+
+    `defaults` of some of its parts stand for settings that the version which wrote it did not have.
+    """
     if path.exists():
-        found = list(differences(json.loads(path.read_text(encoding="utf-8")), identity))
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        for part, known in defaults.items():
+            named = {key: value for key, value in known.items() if key in identity[part]}
+            stored[part] = {**named, **stored[part]}
+        found = list(differences(stored, identity))
         if found:
             kind = path.stem  # run.json or study.json
             raise ConfigError(

@@ -171,7 +171,10 @@ def _fit_runs(
     if is_first():
         for run, path in zip(runs, kept, strict=False):
             run.save(path)
+            if training.starts > 1:  # that of the start which was kept, under the seed's name
+                run.history.to_csv(path.with_name(f"history-{path.stem}.csv"))
     _check_failures(results, numbers, kept)
+    _tell_lost_starts(found)
     _check_skipped(results)
     return runs
 
@@ -188,7 +191,11 @@ def _checkpoints(
     if run_dir is None:
         return None
     pace = ("checkpoint_steps", "checkpoint_seconds")  # how often to save is no part of the run
-    runs = [_run_name(seed, start) for seed in seeds for start in range(training.starts)]
+    runs = [
+        f"seed-{seed}" + (f"-start-{start}" if training.starts > 1 else "")
+        for seed in seeds
+        for start in range(training.starts)
+    ]
     checkpoints = Checkpoints(run_dir, runs, *(getattr(training, name) for name in pace))
     identity = {
         "model": model.to_json(),
@@ -197,16 +204,13 @@ def _checkpoints(
         "data": data_hash(windows),
         "validation": data_hash(stretches) if stretches else None,
     }
-    checkpoints.claim(identity)
+    # What was stored before a setting was thought of had its default.
+    checkpoints.claim(identity, {"model": Model().to_json(), "training": Training().to_json()})
     return checkpoints
 
 
-def _run_name(seed: int, start: int = 0) -> str:
-    return f"seed-{seed}" + (f"-start-{start}" if start else "")
-
-
 def _model_path(run_dir: str | Path, seed: int) -> Path:
-    return Path(run_dir) / f"{_run_name(seed)}.gpssm"
+    return Path(run_dir) / f"seed-{seed}.gpssm"
 
 
 def _check_failures(
@@ -224,6 +228,13 @@ def _check_failures(
         )
         remedy = f"Use a smaller learning_rate, or look at the data. The best model so far {where}."
         raise TrainingError(expected("training", given, "a finite one", remedy))
+
+
+def _tell_lost_starts(found: Sequence[TrainingResult]) -> None:
+    """Where every seed has one that did not give up."""
+    if lost := sum(each.failure is not None for each in found):
+        message = f"{lost} of {len(found)} starts gave up; use a smaller learning_rate."
+        warnings.warn(message, GpssmWarning, stacklevel=3)
 
 
 def _check_skipped(results: Sequence[TrainingResult]) -> None:

@@ -5,6 +5,7 @@ model that has over-fitted. Here the same fit is repeated on folds of the data, 
 set so that the stretches that were left out are most likely: more of it, or a smaller Σy.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .data import Dataset
+from .errors import DataError, GpssmWarning, TrainingError, expected
 from .fitting import fit
 from .prediction import blocked_folds
 from .run import Run
@@ -62,35 +64,64 @@ def recalibrate(
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
     first, shown = several[0], {"quiet": quiet, "progress": progress}
-    parts = (
-        blocked_folds(data, folds) if first.training.half_life is None else _futures(data, folds)
-    )
+    parts = cut_folds(data, folds, first.training.half_life, first.training.validation_warmup)
     folders = [None if run_dir is None else Path(run_dir) / f"fold-{i}" for i in range(len(parts))]
     found = [
         _fold_likelihoods(first, part, {**shown, "run_dir": folder})
         for part, folder in zip(parts, folders, strict=True)
     ]
-    chosen = choose(np.median(found, axis=0), HELD_OUT_FACTORS)
+    chosen = choose(_middle(found), HELD_OUT_FACTORS)
     with jax.enable_x64(True):
         noise = jnp.asarray(chosen.level), jnp.asarray(chosen.factor)
         wider = [replace(run, system=with_noise(run.system, *noise)) for run in several]
     return wider[0] if isinstance(runs, Run) else wider
 
 
-def _futures(data: Dataset, folds: int) -> list[Dataset]:
-    """Those that much was known before: a model of little data would ask for too much noise."""
-    parts = blocked_folds(data, folds, ahead=True)
-    return [part for part in parts if 2 * part.train.num_rows >= data.num_rows] or parts[-1:]
+def cut_folds(data: Dataset, folds: int, half_life: float | None, warmup: int) -> list[Dataset]:
+    """The folds on which noise is set; refused where what is held out is too short to forecast.
+
+    With a half-life those futures that much was known before: a model of little data would ask for
+    too much noise.
+    """
+    parts = blocked_folds(data, folds, ahead=half_life is not None)
+    if half_life is not None:
+        known = [part for part in parts if 2 * part.train.num_rows >= data.num_rows]
+        parts = known or parts[-1:]
+    shortest = min(len(each) for part in parts for each in part.test)
+    if shortest <= warmup:
+        given = f"{folds}, of which one holds out {shortest} rows"
+        remedy = "Use fewer folds, or none."
+        raise DataError(expected("folds", given, f"more rows than the warm-up, {warmup}", remedy))
+    return parts
 
 
-def _fold_likelihoods(run: Run, part: Dataset, around: dict[str, Any]) -> np.ndarray:
-    """Of the stretch that is held out, for every choice of the noise."""
+def _middle(found: Sequence[np.ndarray | None]) -> np.ndarray:
+    """The median over the folds; one whose fit gave up, or diverges, has no say."""
+    sound = [each for each in found if each is not None and np.isfinite(each).any()]
+    if len(sound) < len(found):
+        lost = len(found) - len(sound)
+        message = f"{lost} of {len(found)} folds could not be fitted, and have no say in the noise."
+        warnings.warn(message, GpssmWarning, stacklevel=3)
+    if not sound:
+        remedy = "Use a smaller learning_rate, or fewer folds."
+        raise TrainingError(expected("folds", "none that could be fitted", "one", remedy))
+    return np.median([np.where(np.isfinite(each), each, -np.inf) for each in sound], axis=0)
+
+
+def _fold_likelihoods(run: Run, part: Dataset, around: dict[str, Any]) -> np.ndarray | None:
+    """Of the stretch that is held out, for every choice of the noise; None where the fit gave up.
+
+    One start each: a fit that has failed asks for more noise than is needed, which is the safe
+    side, and the fold in the middle decides.
+    """
     training = run.training
     length = min(training.sequence_length, *(len(each) for each in part.train.experiments))
     settings = {name: getattr(training, name) for name in type(training).model_fields}
-    # One start: the fold in the middle decides, so a fit that fails in one of them does no harm.
     settings |= {"sequence_length": length, "stride": min(training.stride, length), "starts": 1}
-    again = fit(run.model, part.train, seed=run.seed, **around, **settings)
+    try:
+        again = fit(run.model, part.train, seed=run.seed, **around, **settings)
+    except TrainingError:
+        return None
     with jax.enable_x64(True):
         stretches = cut_stretches(part.test, again.normalisation, again.training)
         return np.asarray(likelihoods(again.system, stretches, HELD_OUT_FACTORS))

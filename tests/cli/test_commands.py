@@ -108,7 +108,7 @@ def test_folds_set_the_error_bars_of_a_finished_run(fit_arguments, copied):
     before = open_folder(copied).runs
     folded = [*fit_arguments, "--seeds", 2, "--calibration-folds", 2, "--out", copied]
     assert invoke(*folded).exit_code == 0
-    assert sorted(path.name for path in (copied / "folds").iterdir()) == ["fold-0", "fold-1"]
+    assert sorted(path.name for path in (copied / "folds-2").iterdir()) == ["fold-0", "fold-1"]
     after = gpssm.load(copied / "seed-1.gpssm")
     wanted = gpssm.recalibrate(before, open_folder(copied).data.train, folds=2, quiet=True)[1]
     for ours, theirs in zip(*map(jax.tree.leaves, (after.system, wanted.system)), strict=True):
@@ -118,6 +118,43 @@ def test_folds_set_the_error_bars_of_a_finished_run(fit_arguments, copied):
     again = gpssm.load(copied / "seed-1.gpssm")
     for ours, theirs in zip(*map(jax.tree.leaves, (again.system, after.system)), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_stop_among_the_folds_leaves_no_model_with_other_error_bars(
+    fit_arguments, copied, monkeypatch
+):
+    def stopped(*_, **__):
+        raise TrainingStopped(130)
+
+    monkeypatch.setattr(gpssm, "recalibrate", stopped)
+    folded = [*fit_arguments, "--seeds", 2, "--calibration-folds", 3, "--out", copied]
+    assert invoke(*folded).exit_code == 130
+    assert "goes on where it was stopped" in one_line(invoke("evaluate", copied))
+    monkeypatch.undo()
+    assert invoke(*folded).exit_code == 0
+    assert invoke("evaluate", copied).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("folds", "words"),
+    [(12, "got 12, of which one holds out 7 rows, expected more rows than the warm-up"),
+     (84, "got 1 rows, expected at least 2 rows")],
+)  # fmt: skip
+def test_too_many_folds_are_refused_before_training(fit_arguments, tmp_path, folds, words):
+    out = tmp_path / "run"
+    line = one_line(invoke(*fit_arguments, "--calibration-folds", folds, "--out", out))
+    assert f"--calibration-folds {folds}: " in line
+    assert words in line
+    assert not list(out.glob("*.gpssm"))
+
+
+def test_one_fold_holds_nothing_out(fit_arguments, tmp_path):
+    config = next(each for each in fit_arguments if str(each).endswith(".toml"))
+    mine = tmp_path / "one.toml"
+    mine.write_text("calibration_folds = 1\n" + Path(config).read_text())
+    arguments = [mine if each == config else each for each in fit_arguments]
+    line = one_line(invoke(*arguments, "--out", tmp_path / "run"))
+    assert "calibration_folds: got 1, expected 0, or at least 2" in line
 
 
 def test_error_bars_are_set_by_folds_or_by_what_is_held_out_to_validate(fit_arguments, tmp_path):
@@ -360,7 +397,7 @@ def test_predict_uses_every_row_up_to_the_last_measurement(folder, tmp_path):
     np.testing.assert_allclose(table["level mean"], forecast.mean[:, 0], rtol=1e-6)
     assert (table["part"] == "warm-up").sum() == 25
     told = invoke("predict", folder, new, "--out", out, "--overwrite").stdout
-    assert "40 rows, of which the first 25 are measured; seed" in " ".join(told.split())
+    assert "40 rows, of which the outputs of the first 25 are used; seed" in " ".join(told.split())
     asked = answer("predict", folder, new, "--warmup", 9, "--out", out, "--overwrite")
     assert asked["warmup"] == [9]
 

@@ -1,5 +1,8 @@
 """Several starts of a seed: each is a training of its own, and one is kept that has not failed."""
 
+import json
+import signal
+from contextlib import nullcontext
 from dataclasses import replace
 
 import jax
@@ -9,6 +12,8 @@ import pytest
 from test_validation import MODEL, SETTINGS, TRAIN, UNSEEN, fit, scores
 
 import gpssm
+from gpssm import fitting
+from gpssm.errors import GpssmWarning
 from gpssm.training import (
     Failure,
     History,
@@ -16,9 +21,11 @@ from gpssm.training import (
     cut_stretches,
     keep_one,
     long_stretches,
+    loop,
     open_loop_loss,
     start_keys,
 )
+from gpssm.training.signals import StopRequest
 from gpssm.training.starts import first_to_hold
 from gpssm.training.track import Track
 
@@ -99,8 +106,8 @@ def test_an_elbo_that_was_never_finite_is_the_worst(runs):
 def test_the_first_start_is_the_seed_alone_and_the_others_are_other_trainings(tmp_path):
     alone = fit()
     run = fit(starts=3, run_dir=tmp_path)
-    names = ("seed-0", "seed-0-start-1", "seed-0-start-2")
-    told = [pd.read_csv(tmp_path / f"history-{each}.csv", index_col="step") for each in names]
+    paths = [tmp_path / f"history-seed-0-start-{start}.csv" for start in range(3)]
+    told = [pd.read_csv(path, index_col="step") for path in paths]
     assert sorted(p.name for p in tmp_path.glob("*.gpssm")) == ["seed-0.gpssm"]
     np.testing.assert_allclose(told[0]["elbo"], alone.history.table["elbo"], rtol=1e-9)
     assert len({round(each["elbo"].iloc[-1], 9) for each in told}) == 3
@@ -108,6 +115,9 @@ def test_the_first_start_is_the_seed_alone_and_the_others_are_other_trainings(tm
     best = [each["validation_rmse"].min() for each in told]
     assert run.history.table["validation_rmse"].min() == pytest.approx(min(best))
     assert scores(run, UNSEEN[0])[0] == pytest.approx(min(best), rel=1e-6)
+    own = pd.read_csv(tmp_path / "history-seed-0.csv", index_col="step")
+    np.testing.assert_allclose(own["elbo"], run.history.table["elbo"])
+    np.testing.assert_allclose(own["elbo"], told[int(np.argmin(best))]["elbo"])
 
 
 def test_without_validation_data_those_that_were_trained_on_decide():
@@ -163,3 +173,56 @@ def test_training_ends_where_all_starts_of_a_seed_have_given_up(runs, gave_up, e
 def test_starts_are_at_least_one():
     with pytest.raises(gpssm.ConfigError, match="starts"):
         gpssm.Training(starts=0)
+
+
+def test_a_start_that_gives_up_costs_nothing_but_its_time(monkeypatch):
+    """The first start is not finite from the beginning; what is shown is of the others."""
+    made, shown = [], []
+    fresh = fitting._fresh_system
+
+    def spoilt(*arguments):
+        made.append(fresh(*arguments))
+        return jax.tree.map(lambda leaf: leaf * np.nan, made[0]) if len(made) == 1 else made[-1]
+
+    class Watch:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def update(self, step, terms):
+            shown.append(terms["elbo"])
+
+    monkeypatch.setattr(fitting, "_fresh_system", spoilt)
+    with pytest.warns(GpssmWarning, match="1 of 2 starts gave up"):
+        run = fit(validation=None, starts=2, steps=75, quiet=False, progress=lambda *_: Watch())
+    assert np.isfinite(run.history.table["elbo"]).all()
+    assert np.isfinite(shown[-1])
+    made.clear()
+    with pytest.raises(gpssm.TrainingError, match="seed 0"):
+        fit(validation=None, starts=1, steps=75)
+
+
+def test_a_run_from_before_there_were_starts_goes_on(tmp_path):
+    fit(validation=None, run_dir=tmp_path)
+    identity = json.loads((tmp_path / "run.json").read_text())
+    del identity["training"]["starts"]
+    (tmp_path / "run.json").write_text(json.dumps(identity))
+    fit(validation=None, run_dir=tmp_path)
+    with pytest.raises(gpssm.ConfigError, match=r"training\.starts: was 1, is 2"):
+        fit(validation=None, run_dir=tmp_path, starts=2)
+
+
+def test_a_signal_during_the_last_steps_is_not_lost(tmp_path, monkeypatch):
+    """Another fit may be about to follow: all is saved, and the same call ends at once."""
+    request = StopRequest()
+    request.number = signal.SIGINT
+    monkeypatch.setattr(loop, "_watch", lambda _: nullcontext(request))
+    with pytest.raises(gpssm.training.TrainingStopped) as stopped:
+        fit(validation=None, run_dir=tmp_path)
+    assert stopped.value.code == 130
+    monkeypatch.undo()
+    again, whole = fit(validation=None, run_dir=tmp_path), fit(validation=None)
+    for ours, theirs in zip(*map(jax.tree.leaves, (again.system, whole.system)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -136,6 +136,9 @@ def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     config = RunConfig(**merged)
     if config.method not in METHODS:
         raise ConfigError(expected("method", repr(config.method), f"one of {', '.join(METHODS)}"))
+    if config.calibration_folds == 1:
+        wanted = "0, or at least 2"
+        raise ConfigError(expected("calibration_folds", 1, wanted))
     if config.calibration_folds and config.validation:
         both = f"{config.calibration_folds} together with validation = {config.validation}"
         remedy = "What is held out to validate with sets the error bars, too."

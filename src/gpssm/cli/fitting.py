@@ -8,11 +8,12 @@ import jax
 
 import gpssm
 from gpssm.data import Dataset
-from gpssm.errors import ConfigError
+from gpssm.errors import ConfigError, DataError
+from gpssm.held_out import cut_folds
 from gpssm.inference import Model
 from gpssm.report.evaluation import evaluate_baselines
 from gpssm.report.summary import best_seed
-from gpssm.training import TrainingStopped, is_first, on_first
+from gpssm.training import Training, TrainingStopped, is_first, on_first
 
 from .configuration import RunConfig, make_config, read_config
 from .folders import (
@@ -88,23 +89,45 @@ def _tell_failures(folder: RunFolder) -> None:
     say(
         f"warning: failed on rows of the training part: {failed}; seed {best} has "
         f"{folder.training_rmse[best]:.3g}. No command chooses a failed seed; "
-        "with --starts 3 each has three starts, of which one is kept that has not failed."
+        "with --starts 3, and another --out, each has three, of which a sound one is kept."
     )
 
 
 def _recalibrated(runs: list[gpssm.Run], data: Dataset, folds: int, out: Path) -> list[gpssm.Run]:
-    """With error bars that suit data that were held out, where that is asked for."""
+    """With error bars that suit data that were held out, where that is asked for.
+
+    Until they have them the folder holds no models: a stop leaves a run that is to be gone on with,
+    and not one whose error bars are others than its configuration says. Its checkpoints stay.
+    """
     if not folds:
         return runs
-    wider = gpssm.recalibrate(runs, data, folds=folds, run_dir=out / "folds")
+    paths = [out / f"seed-{run.seed}.gpssm" for run in runs]
     if is_first():
-        for run in wider:
-            run.save(out / f"seed-{run.seed}.gpssm")
+        for path in paths:
+            path.unlink(missing_ok=True)
+    wider = gpssm.recalibrate(runs, data, folds=folds, run_dir=out / f"folds-{folds}")
+    if is_first():
+        for run, path in zip(wider, paths, strict=True):
+            run.save(path)
     return wider
+
+
+def _check_folds(config: RunConfig, model: Model, data: Dataset) -> None:
+    """Before hours of training: whether what the folds would hold out can be forecast."""
+    if not config.calibration_folds:
+        return
+    training = Training(**config.training)
+    warmup = max(training.validation_warmup, model.shortest_warmup)
+    try:
+        cut_folds(data, config.calibration_folds, training.half_life, warmup)
+    except DataError as error:
+        words = str(error).removeprefix("folds: ")
+        raise DataError(f"--calibration-folds {config.calibration_folds}: {words}") from error
 
 
 def train(config: RunConfig, model: Model, data: Dataset, out: Path) -> None:
     """Fit all seeds into the folder, which is then enough to repeat the run."""
+    _check_folds(config, model, data.train)
     if is_first() and not is_claimed(out):
         keep_inputs(out, config.replace(model=model.model_dump()), data)
     settings = {"seed": config.seed, "validation": config.validation, "run_dir": out}

@@ -47,8 +47,8 @@ def predict_command(
         show_json({**result, "columns": list(table)})
     else:
         first = " and ".join(str(rows) for rows in dict.fromkeys(seen))
-        words = f"{len(table)} rows, of which the first {first} are measured; seed {run.seed}"
-        show(f"forecast  {out} ({words})")
+        words = f"{len(table)} rows, of which the outputs of the first {first} are used"
+        show(f"forecast  {out} ({words}; seed {run.seed})")
 
 
 def measured_rows(experiment: Experiment) -> int | None:

@@ -163,7 +163,7 @@ Warmup = Annotated[
         min=1,
         metavar="N",
         help="Rows whose outputs are used.",
-        show_default="all up to the last measurement; 16 where no row is without one",
+        show_default="all up to the last measurement; 16 where the last row is measured",
     ),
 ]
 Overwrite = Annotated[

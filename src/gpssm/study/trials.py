@@ -46,7 +46,8 @@ def make_batches(
     for each in configurations:
         shape = {name: value for name, value in each.chosen.items() if name not in _DIALS}
         groups.setdefault(as_text(shape), []).append(each)
-    size = max(study.side_by_side // study.seeds, 1)
+    starts = int(study.training.get("starts", 1))
+    size = max(study.side_by_side // (study.seeds * starts), 1)
     return [
         Batch(dataset, tuple(group[first : first + size]))
         for group in groups.values()

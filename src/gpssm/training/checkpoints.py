@@ -44,9 +44,9 @@ class Checkpoints:
         self._last_time, self._last_step = time.monotonic(), 0
         self._manager = _manager(self.run_dir) if is_first() else None
 
-    def claim(self, identity: dict[str, Any]) -> None:
+    def claim(self, identity: dict[str, Any], defaults: dict[str, dict[str, Any]]) -> None:
         """Make the directory that of this run; refuse it if it belongs to another one."""
-        on_first(lambda: claim(self.run_dir / _IDENTITY, identity, "run_dir"))
+        on_first(lambda: claim(self.run_dir / _IDENTITY, identity, "run_dir", defaults))
 
     def due(self, step: int) -> bool:
         """Whether enough steps or seconds have passed since the last checkpoint."""

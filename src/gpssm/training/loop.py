@@ -153,7 +153,7 @@ def _keep(checkpoints: Checkpoints, track: Track, request: StopRequest, finished
     signal = largest(request.number or 0)
     if finished or signal or checkpoints.due(track.step):
         checkpoints.save(track.step, track.saved())
-    if signal and not finished:
+    if signal:  # also after the last step: other fits may be about to follow
         stop(signal, track.step, checkpoints.run_dir)
 
 
@@ -226,8 +226,9 @@ def _results(
 ) -> list[TrainingResult]:
     chosen, told = brought_home(track.chosen()), histories(track.saved())
     last = brought_home(track.state.system)
+    lost = track.lost(phases[-1].training.starts)
     failures = [
-        _failure(track, i, phases, runs, devices, reader) if failed else None
+        _failure(track, i, phases, runs, devices, reader, bool(lost[i])) if failed else None
         for i, failed in enumerate(track.failed)
     ]
     return [
@@ -247,9 +248,12 @@ def _failure(
     runs: Runs,
     devices: Devices,
     reader: Reader,
+    look: bool,
 ) -> Failure:
-    """Looks once more at the gradient of the step at which this seed gave up."""
+    """Looks once more at the gradient of the step at which this run gave up, if anyone asks."""
     step = track.state.recovery.failed_at[seed]
+    if not look:
+        return Failure(int(step), ())
     phase = phase_at(phases, int(step))
     system = _seed(track.state.system, seed)
     key, dials = _seed(runs, seed)

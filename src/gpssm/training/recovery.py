@@ -56,7 +56,8 @@ def recover(
     in_a_row = jnp.where(finite, 0, recovery.in_a_row + 1)
     lost = in_a_row >= IN_A_ROW
     back, give_up = lost & (recovery.rollbacks < ROLLBACKS), lost & (recovery.failed_at < 0)
-    finite_since = recovery.finite_since + finite
+    # One that gave up stands still: finite batches that follow prove nothing.
+    finite_since = recovery.finite_since + (finite & (recovery.failed_at < 0))
     proven = finite_since >= _PROVEN
     good = choose(proven, recovery.candidate, recovery.good)
     now = choose(back, good, now)

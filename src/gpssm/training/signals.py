@@ -22,7 +22,7 @@ def stop(number: int, step: int, run_dir: Path) -> NoReturn:
     if is_first():
         print(
             f"Stopped at step {step} by {name}; saved in {run_dir}. "
-            "Call fit again with the same run_dir to go on.",
+            "Make the same call again, with the same run_dir, to go on.",
             file=sys.stderr,
         )
     raise TrainingStopped(128 + number)

@@ -73,8 +73,11 @@ class Track:
     def ended(self, training: Training) -> bool:
         """All steps done, no better score for too long, or a seed all of whose starts gave up."""
         tired = training.patience is not None and int(self.best.stale) >= training.patience
-        lost = self.failed.reshape(-1, training.starts).all(axis=1)
-        return self.step >= training.steps or tired or bool(lost.any())
+        return self.step >= training.steps or tired or bool(self.lost(training.starts).any())
+
+    def lost(self, starts: int) -> np.ndarray:
+        """Which runs belong to a seed all of whose starts have given up."""
+        return self.failed.reshape(-1, starts).all(axis=1).repeat(starts)
 
     @property
     def failed(self) -> np.ndarray:
@@ -86,7 +89,8 @@ class Track:
         self.state = state
         self.infos.append(info)
         self.scores.append(no_scores(len(info.skipped), self.seeds))
-        terms = info.elbo
+        alive = ~self.failed if not self.failed.all() else np.ones(self.seeds, bool)
+        terms = jax.tree.map(lambda leaf: leaf[:, alive], info.elbo)
         self.shown |= {
             "elbo": float(np.mean(terms.total)),
             "fit": float(np.mean(terms.log_likelihood)),
