@@ -68,11 +68,15 @@ def read_cells(folder: Path) -> Cells:
 def read_weights(results: Path) -> tuple[Cells, Cells]:
     """Cells whose corrections cost something, and the same ones with a weight of 1.
 
-    Those of the table, except where the table itself has a weight of 1.
+    Those of the table, except where the table itself has a weight of 1, or several starts: nothing
+    else is to differ.
     """
-    dear, plain = (read_cells(results / name / "table1") for name in ("dear", "weight_one"))
+    folders = ("weight_one", "one_start", "dear")
+    plain, *others = (read_cells(results / name / "table1") for name in folders)
     chosen = read_cells(results / "table1")
-    return {name: row | dear[name] for name, row in chosen.items()}, plain
+    for cells in others:
+        chosen = {name: row | cells[name] for name, row in chosen.items()}
+    return chosen, plain
 
 
 def publish(results: Path, page: Path, body: str, name: str = "generated") -> list[Path]:

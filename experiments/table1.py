@@ -24,6 +24,7 @@ from .files import ROOT
 from .grid import Job, add_cluster_option, run_jobs
 from .overrides import parse_candidate, with_candidate
 from .simulated import write_simulated
+from .starts import write_starts
 
 _DRAWN = "cbf-ssm-50"  # its first forecast of every data set is the figure
 
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = [] if options.pages else _compute(options, results)
     for line in failed:
         print(f"FAILED {line}", file=sys.stderr)
-    write_all = pages.write_pages, write_choices, write_simulated
+    write_all = pages.write_pages, write_choices, write_simulated, write_starts
     for path in dict.fromkeys(path for write in write_all for path in write(results)):
         print(path)
     return 1 if failed else 0
@@ -77,7 +78,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="a setting for all cells, on top of the file; needs --results",
     )
     parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
-    parser.add_argument("--cores", type=int, default=1, help="of this process; default: 1")
+    parser.add_argument("--cores", type=int, help="to train on; default: all, at most eight")
     parser.add_argument("--quick", action="store_true", help="one seed, a tenth of the steps")
     add_cluster_option(parser)
     parser.add_argument("--pages", action="store_true", help="only write the pages anew")
