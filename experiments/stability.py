@@ -54,6 +54,7 @@ def make_job(plant: str, folder: Path, short: bool = False) -> Job:
 def run_plant(
     data: Dataset, settings: CellSettings, progress: ProgressFactory, figure: Path
 ) -> dict[str, Any]:
+    made_by = provenance()  # before the figure is written: that makes a clean tree a changed one
     (run,) = fit_runs(data, settings, progress)
     found = gpssm.stability(run, data.train, horizon=HORIZON)
     figure.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +68,7 @@ def run_plant(
         "final_std": np.sqrt(found.variance[-1]).tolist(),
         "suggestion": asdict(found.suggest()),
         "settings": plain(settings),
-        "versions": provenance(),
+        "versions": made_by,
     }
 
 
