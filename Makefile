@@ -59,6 +59,7 @@ cost: $(READY)  ## time of a step and of a forecast by method; ARGS="--quick"
 
 drift: $(READY)  ## whether the plants of Table 1 do in the test part what they did before
 	$(BIN)/python -m experiments.drift $(ARGS)
+	$(BIN)/python -m experiments.level
 
 tailsitter: $(READY)  ## measured flights; ARGS="--quick" for the short form
 	$(BIN)/python -m experiments.tailsitter $(ARGS)

@@ -19,7 +19,7 @@ from .pages import DOCS, TITLES, publish
 from .tune import over_folds
 
 _SEARCHED = ("pr-ssm", "cbf-ssm-1", "cbf-ssm-50")
-_COMPARED = (
+COMPARED = (
     "steps", "learning_rate", "schedule", "inducing_kl", "state_kl", "half_life", "batch_size",
     "sequence_length",
 )  # fmt: skip
@@ -37,6 +37,7 @@ class Candidate(NamedTuple):
     rmse: float
     log_likelihood: float
     in_use: bool
+    settings: tuple[Any, ...] = ()  # by which other judges know it
 
 
 def write_choices(results: Path) -> list[Path]:
@@ -63,6 +64,25 @@ def _compared(found: Sequence[Candidate], constant: float) -> list[str]:
     used = min(each.rmse for each in found if each.in_use)
     above = f" (+{100 * (used / lowest - 1):.1f} %)" if used > lowest else ""
     return [str(len(found)), str(len(likely)), f"{lowest:.3f}", f"{used:.3f}{above}"]
+
+
+def better_by_both(
+    config: dict[str, Any], searches: Path, dataset: str, method: str, judges: tuple[str, str]
+) -> list[tuple[Any, ...]]:
+    """What both judges prefer to the settings in use, the lowest product of both errors first.
+
+    Each is the values of `COMPARED`, of candidates that are likelier than a constant.
+    """
+    found = judged(config, searches, dataset, method)
+    constant = _CONSTANT * _OUTPUTS.get(dataset, 1)
+    errors: list[dict[tuple[Any, ...], float]] = []
+    for judge in judges:
+        used = min(each.rmse for each in found[judge] if each.in_use)
+        better = [e for e in found[judge] if e.rmse < used and e.log_likelihood > constant]
+        lowest = sorted(better, key=lambda each: -each.rmse)  # of the same one twice, the last
+        errors.append({each.settings: each.rmse for each in lowest})
+    first, second = errors
+    return sorted(first.keys() & second.keys(), key=lambda each: first[each] * second[each])
 
 
 def judged(
@@ -92,9 +112,11 @@ def _candidates(record: dict[str, Any], judge: str, wanted: CellSettings) -> Ite
             if key.startswith("training.")
         }
         training = settings.training.replace(**tried)
-        same = all(getattr(training, key) == getattr(wanted.training, key) for key in _COMPARED)
-        in_use = same and settings.model == wanted.model
-        yield Candidate(scores["rmse"], scores["log_likelihood"], in_use)
+        values, used = (
+            tuple(getattr(each, key) for key in COMPARED) for each in (training, wanted.training)
+        )
+        in_use = values == used and settings.model == wanted.model
+        yield Candidate(scores["rmse"], scores["log_likelihood"], in_use, values)
 
 
 def _words(judge: str) -> str:

@@ -13,6 +13,7 @@ import jax
 import gpssm
 
 ROOT = Path(__file__).parents[1]
+_CODE = ("src", "experiments", "benchmarks")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -44,9 +45,15 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def _commit() -> str:
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+def _commit(root: Path = ROOT) -> str:
+    """Of the code that computes: a result that was written before this one makes it no other."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        commit = _git(root, "describe", "--always")
+        return commit + ("-dirty" if _git(root, "status", "--porcelain", "--", *_CODE) else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ["git", "-C", str(root), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,7 +1,7 @@
 """What the page says of the searches: which settings had the lowest error, and which are in use."""
 
 import pytest
-from experiments.choices import choices_table, judged
+from experiments.choices import better_by_both, choices_table, judged
 from experiments.config import gpssm_settings, plain, read_config
 from experiments.files import ROOT, write_json
 
@@ -67,6 +67,20 @@ def test_what_diverged_is_no_candidate(tmp_path):
     search(tmp_path, "folds=2,a.json", {50: [0.1, None], 100: [0.4, 0.6]})
     (found,) = judged(CONFIG, tmp_path, "drive", "cbf-ssm-1").values()
     assert [(each.rmse, each.in_use) for each in found] == [(pytest.approx(0.5), True)]
+
+
+def test_two_judges_must_agree(tmp_path):
+    judges = "folds=2", "ahead=1of2"
+    errors = (
+        {50: 0.3, 100: 0.5, 150: 0.4, 200: 0.2, 250: 0.4},
+        {50: 0.8, 100: 0.6, 150: 0.3, 250: 0.5},
+    )
+    for judge, each in zip(judges, errors, strict=True):
+        points = {steps: [rmse, rmse] for steps, rmse in each.items()}
+        search(tmp_path, f"{judge},a.json", points, unlikely=(250,))
+    search(tmp_path, "folds=2,b.json", {150: [0.45, 0.45]})  # once more, with a higher error
+    found = better_by_both(CONFIG, tmp_path, "drive", "cbf-ssm-1", judges)
+    assert [each[0] for each in found] == [150]  # of 50 and 200 only one judge says so
 
 
 def test_the_page_is_what_the_searches_say():
