@@ -100,9 +100,18 @@ def test_the_settings_in_use_are_the_lowest_but_where_the_page_says_why():
     others = [tuple(row[:3]) for row in rows if "(+" in row[-1]]
     assert others == [
         ("drive", "CBF-SSM-1", "6 folds"),  # the lowest by halves
+        ("dryer", "PR-SSM", "1 future of 2"),  # the second judge, which decides nothing alone
         ("dryer", "PR-SSM", "3 futures of 5"),  # fits that fail
+        ("dryer", "CBF-SSM-1", "1 future of 2"),
+        ("dryer", "CBF-SSM-50", "1 future of 2"),
         ("dryer", "CBF-SSM-50", "3 futures of 5"),
         ("furnace", "CBF-SSM-50", "3 folds"),  # as drive's
         ("sarcos", "CBF-SSM-1", "1 fold of 10"),  # as published
         ("sarcos", "CBF-SSM-50", "1 fold of 10"),
     ]
+
+
+@pytest.mark.parametrize("method", pages._TARGETS)
+def test_no_settings_for_dryer_are_better_by_both_of_its_judges(method):
+    judges = "ahead=3of5", "ahead=1of2"
+    assert not better_by_both(read_config(), SEARCHES, "dryer", method, judges)
