@@ -228,6 +228,14 @@ def test_a_truncated_file_is_refused(length, saved):
     assert "truncated or damaged: save the model again" in str(error.value)
 
 
+def test_parameters_that_are_no_numbers_are_refused(tmp_path):
+    content = make_content()
+    broken = jax.tree.map(lambda leaf: leaf.at[..., :1].set(jnp.nan), content.system)
+    path = modelfile.save(tmp_path / "broken.gpssm", content._replace(system=broken))
+    with pytest.raises(ModelFileError, match="no finite numbers"):
+        modelfile.load(path)
+
+
 FOREIGN = {
     "text": b"time,u,y\n0,1,2\n" * 40,
     "zeros": bytes(4000),

@@ -6,6 +6,8 @@ import pytest
 
 import gpssm
 from gpssm import Dataset, held_out, recalibrate
+from gpssm.errors import DataError
+from gpssm.held_out import cut_folds
 from gpssm.training import loop
 from gpssm.training.calibration import HELD_OUT_FACTORS, LEVELS
 
@@ -113,3 +115,23 @@ def test_one_run_gives_one_run_and_every_fold_trains_once(runs, wider, data):
     alone = recalibrate(runs[0], data, folds=3, progress=progress)
     assert titles == [("cbf-ssm-50", 3)] * 3
     np.testing.assert_array_equal(noise(alone)[0], noise(wider[0])[0])
+
+
+def test_other_channels_and_no_runs_are_refused(runs, data):
+    other = Dataset.from_arrays(np.zeros((90, 2)), np.zeros((90, 3)))
+    with pytest.raises(DataError, match="3 inputs and 2 outputs, expected"):
+        recalibrate(runs, other)
+    with pytest.raises(DataError, match="runs: got none"):
+        recalibrate([], data)
+
+
+def test_folds_without_a_measurement_have_no_say():
+    y = np.arange(100.0)[:, None]
+    y[40:60] = np.nan
+    data = Dataset.from_arrays(y, np.ones((100, 1)))
+    firsts = [part.test[0].start for part in cut_folds(data, 5, None, 4)]
+    assert firsts == [0, 20, 60, 80]
+    y[:] = np.nan
+    y[:2] = 1.0
+    with pytest.raises(DataError, match="none of which has measurements"):
+        cut_folds(Dataset.from_arrays(y, np.ones((100, 1))), 5, None, 4)

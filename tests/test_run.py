@@ -15,6 +15,7 @@ import gpssm
 from gpssm import ConfigError, DataError, Dataset, GpssmError
 from gpssm.fitting import _dataset
 from gpssm.inference.presets import METHODS
+from gpssm.run import _columns
 from gpssm.training.settings import price_of_corrections
 from support import make_sequences, make_system
 
@@ -110,6 +111,16 @@ def test_a_system_without_inputs_fits_and_forecasts():
     other = run.predict(np.zeros((HORIZON, 0)), y[:WARMUP])
     assert np.isfinite(forecast.samples).all()
     np.testing.assert_array_equal(forecast.particles, other.particles)
+    ahead = run.outlook(None, y[:WARMUP], steps=HORIZON)
+    assert ahead.mean.shape == forecast.mean.shape
+    assert len(run.predict_one_step(None, y, warmup=WARMUP).mean) == len(y) - WARMUP
+
+
+@pytest.mark.parametrize("name", ["cbf-ssm-50", "cbf-ssm-1"])
+def test_one_measurement_is_enough(name):
+    u, y = make_record()
+    forecast = fit_tiny(name).predict(u, y[:1])
+    assert np.isfinite(forecast.mean).all()
 
 
 def test_saving_and_loading_changes_nothing(run, tmp_path):
@@ -189,6 +200,13 @@ def data_with_a_gap_in_the_inputs():
 
 
 BAD_FITS = {
+    "the test part": (
+        lambda: gpssm.fit(
+            gpssm.cbf_ssm(dim_x=2), Dataset.from_arrays(*make_record()[::-1]).split(0.7)
+        ),
+        DataError,
+        r"data: got a data set with its test part, expected what trains. Give data.train",
+    ),
     "fewer states than outputs": (
         lambda: gpssm.fit(gpssm.cbf_ssm(dim_x=1), y=np.zeros((30, 2)) + np.arange(30.0)[:, None]),
         ConfigError,
@@ -311,6 +329,12 @@ def test_a_bad_forecast_names_the_field_what_was_given_and_what_was_expected(wha
     arguments, message = BAD_FORECASTS[what]
     with pytest.raises(DataError, match=message):
         run.predict(*arguments)
+
+
+@pytest.mark.parametrize("given", [[["a"], ["b"]], [[1.0], [2.0, 3.0]]], ids=["words", "ragged"])
+def test_what_is_no_array_of_numbers_is_one_sentence(given):
+    with pytest.raises(DataError, match=r"u: got no numbers .*, expected an array of numbers"):
+        _columns("u", given, 1)
 
 
 @pytest.mark.parametrize("conditioned", [0, 5, -1])

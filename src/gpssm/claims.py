@@ -21,7 +21,7 @@ def claim(
     `defaults` of some of its parts stand for settings that the version which wrote it did not have.
     """
     if path.exists():
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = _read(path, field)
         for part, known in defaults.items():
             named = {key: value for key, value in known.items() if key in identity[part]}
             stored[part] = {**named, **stored[part]}
@@ -37,6 +37,16 @@ def claim(
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(identity, indent=2), encoding="utf-8")
     os.replace(temporary, path)
+
+
+def _read(path: Path, field: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise ConfigError(
+            f"{field}: got {path}, which is damaged ({error}), expected what gpssm wrote. "
+            f"Use another {field}."
+        ) from error
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:

@@ -280,6 +280,9 @@ def _dataset(data: Any, u: Any, y: Any) -> Dataset:
     if data is not None and not isinstance(data, Dataset):
         remedy = "Pass arrays by name: fit(model, u=u, y=y)."
         raise DataError(expected("data", f"a {type(data).__name__}", "a gpssm.Dataset", remedy))
+    if data is not None and "test" in data.parts:
+        remedy = "Give data.train; to train on every row, do not split."
+        raise DataError(expected("data", "a data set with its test part", "what trains", remedy))
     return Dataset.from_arrays(y, u) if data is None else data
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .data import Dataset
+from .data.disk import blocks
 from .errors import DataError, GpssmWarning, TrainingError, expected
 from .fitting import fit
 from .prediction import blocked_folds
@@ -63,6 +64,7 @@ def recalibrate(
     fits has a folder in it, and the same call goes on where it was stopped.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
+    _check_data(several, data)
     first, shown = several[0], {"quiet": quiet, "progress": progress}
     parts = cut_folds(data, folds, first.training.half_life, first.training.validation_warmup)
     folders = [None if run_dir is None else Path(run_dir) / f"fold-{i}" for i in range(len(parts))]
@@ -77,11 +79,23 @@ def recalibrate(
     return wider[0] if isinstance(runs, Run) else wider
 
 
+def _check_data(runs: Sequence[Run], data: Dataset) -> None:
+    """Data with the channels of the runs; only who trained them knows whether it is the same."""
+    if not runs:
+        raise DataError(expected("runs", "none", "at least one"))
+    known = runs[0].normalisation
+    ours, theirs = (len(known.u_mean), len(known.y_mean)), (data.dim_u, data.dim_y)
+    if ours != theirs:
+        given, wanted = (f"{u} inputs and {y} outputs" for u, y in (theirs, ours))
+        remedy = "Give what the runs were trained on."
+        raise DataError(expected("data", given, f"{wanted}, those of the runs", remedy))
+
+
 def cut_folds(data: Dataset, folds: int, half_life: float | None, warmup: int) -> list[Dataset]:
     """The folds on which noise is set; refused where what is held out is too short to forecast.
 
     With a half-life those futures that much was known before: a model of little data would ask for
-    too much noise.
+    too much noise. A fold that gaps leave nothing to forecast, or to learn an output from, is none.
     """
     parts = blocked_folds(data, folds, ahead=half_life is not None)
     if half_life is not None:
@@ -92,7 +106,18 @@ def cut_folds(data: Dataset, folds: int, half_life: float | None, warmup: int) -
         given = f"{folds}, of which one holds out {shortest} rows"
         remedy = "Use fewer folds, or none."
         raise DataError(expected("folds", given, f"more rows than the warm-up, {warmup}", remedy))
-    return parts
+    usable = [part for part in parts if _is_measured(part, warmup)]
+    if not usable:
+        given = f"{folds}, none of which has measurements to learn from and after the warm-up"
+        raise DataError(expected("folds", given, "one that has", "Use other folds, or none."))
+    return usable
+
+
+def _is_measured(part: Dataset, warmup: int) -> bool:
+    """Whether every output was measured in what trains, and one in what is then forecast."""
+    later = (rows for each in part.test for _, rows in blocks(each.y[warmup:]))
+    known = np.sum([each.measured for each in part.train], axis=0)
+    return bool(np.all(known > 0)) and any((~np.isnan(rows)).any() for rows in later)
 
 
 def _middle(found: Sequence[np.ndarray | None]) -> np.ndarray:

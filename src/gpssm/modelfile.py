@@ -154,6 +154,8 @@ def _checked(name: str, leaf: Any, arrays: dict[str, np.ndarray]) -> jax.Array:
     if given is None or (given.shape, given.dtype) != (leaf.shape, leaf.dtype):
         told = "nothing" if given is None else f"{given.dtype} of shape {given.shape}"
         raise DataError(expected(name, told, f"{leaf.dtype} of shape {leaf.shape}"))
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise DataError(expected(name, "values that are no finite numbers", "finite ones"))
     return jnp.asarray(given)
 
 

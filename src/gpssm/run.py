@@ -65,7 +65,7 @@ class Run:
 
     def predict_one_step(
         self,
-        u: Float[np.ndarray, "time *inputs"],
+        u: Float[np.ndarray, "time *inputs"] | None,
         y: Float[np.ndarray, "time *outputs"],
         *,
         warmup: int = 16,
@@ -78,7 +78,7 @@ class Run:
         past tells of the next measurement was used.
         """
         y = self._measured("y", y)
-        u = self._inputs(u, None)
+        u = self._inputs(u, len(y) if u is None else None)
         if not self.model.shortest_warmup <= warmup < min(len(u), len(y)) or len(u) != len(y):
             wanted = f"from {self.model.shortest_warmup} to fewer than the rows of u and y"
             given = f"{warmup} steps with {len(u)} rows of u and {len(y)} of y"
@@ -90,9 +90,10 @@ class Run:
 
     def outlook(
         self,
-        u: Float[np.ndarray, "*scenarios time inputs"],
+        u: Float[np.ndarray, "*scenarios time inputs"] | None,
         y_warmup: Float[np.ndarray, "warmup *outputs"],
         *,
+        steps: int | None = None,
         levels: Sequence[float] = (0.025, 0.5, 0.975),
         particles: int | None = None,
         seed: int = 0,
@@ -100,10 +101,15 @@ class Run:
         """A long forecast, or many at once, as moments and quantiles: the particles are not kept.
 
         With `u` of [scenarios, time, inputs] all scenarios start from the same warm-up. What is
-        at work at a time is bounded: 10⁵ steps need no more of it than 10³.
+        at work at a time is bounded: 10⁵ steps need no more of it than 10³. A system without inputs
+        takes `u=None` and the number of `steps`.
         """
-        y, several = self._measured("y_warmup", y_warmup), np.ndim(u) == 3
-        scenarios = np.stack([self._inputs(each, None) for each in (u if several else [u])])
+        y = self._measured("y_warmup", y_warmup)
+        alone = u is None or np.ndim(u) != 3
+        given: Sequence[Any] = [u] if alone else list(np.asarray(u))
+        if not given:
+            raise DataError(expected("u", "no scenario", "at least one"))
+        scenarios = np.stack([self._inputs(each, steps) for each in given])
         self._check_warmup(scenarios.shape[1], len(y), len(y))
         check_levels(levels)
         with jax.enable_x64(True):
@@ -111,7 +117,7 @@ class Run:
             prepared = self._prepared(scenarios, repeated, self._particles(particles))
             found = pieces(jax.random.key(seed), *prepared, levels)
             mean, variance, *quantiles = _joined(found, len(levels))
-        shape = slice(None) if several else 0
+        shape = 0 if alone else slice(None)
         to_units = self.normalisation.y_mean_back
         return Outlook(
             np.asarray(to_units(mean))[shape],
@@ -278,7 +284,10 @@ def _joined(
 
 def _columns(field: str, values: Any, channels: int) -> np.ndarray:
     """[time] or [time, channels] as a float64 matrix with the channels of the training data."""
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(expected(field, f"no numbers ({error})", "an array of numbers")) from error
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] != channels or len(array) == 0:
         wanted = f"[time, {channels}], the channels that the model was trained on"

@@ -273,6 +273,54 @@ def test_a_folder_with_other_files_is_not_touched(fit_arguments, tmp_path):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
+def test_a_folder_whose_training_never_began_is_no_obstacle(fit_arguments, config, tmp_path):
+    long = tmp_path / "long.toml"
+    long.write_text(config.read_text().replace("sequence_length = 12", "sequence_length = 500"))
+    out, arguments = tmp_path / "run", [long if each == config else each for each in fit_arguments]
+    assert "sequence_length" in one_line(invoke(*arguments, "--out", out))
+    (out / ".data.npz.123.tmp").write_bytes(b"half")
+    result = invoke(*fit_arguments, "--out", out)
+    assert result.exit_code == 0, result.output
+
+
+def test_data_of_another_pace_are_refused(folder, log, tmp_path):
+    slow = tmp_path / "slow.csv"
+    frame = pd.read_csv(log)
+    frame.assign(t=10.0 * frame["t"]).to_csv(slow, index=False)
+    new = tmp_path / "f.csv"
+    for command in (["predict", folder, slow, "--out", new], ["evaluate", folder, slow]):
+        message = one_line(invoke(*command))
+        assert "a step of 5 s" in message
+        assert "0.5 s" in message
+
+
+def test_an_output_that_the_test_part_lacks_is_said_not_to_be_judged(log, config, tmp_path):
+    frame = pd.read_csv(log)
+    frame["other"] = frame["level"].where(frame.index < 80, np.nan) * 2.0
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    columns = ["--inputs", "pump", "--outputs", "level,other", "--config", config]
+    result = invoke("fit", tmp_path / "two.csv", *columns, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "other was not measured in the test part" in page
+
+
+def test_a_unit_in_brackets_is_no_markup(log, config, tmp_path):
+    odd = tmp_path / "odd.toml"
+    odd.write_text(config.read_text().replace('level = "cm"', 'level = "[/s]"'))
+    columns = ["--inputs", "pump", "--outputs", "level", "--config", odd]
+    result = invoke("fit", log, *columns, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert "in [/s]" in result.output
+
+
+def test_folders_of_one_name_are_compared_under_their_paths(folder, tmp_path):
+    twin = tmp_path / "other" / folder.name
+    shutil.copytree(folder, twin)
+    found = answer("compare", folder, twin, "--out", tmp_path / "page.html")
+    assert set(found["scores"]) == {str(folder), str(twin)}
+
+
 @pytest.mark.parametrize("code", [130, 143])
 def test_a_stop_says_how_to_go_on(fit_arguments, tmp_path, monkeypatch, code):
     def stopped(*_, **__):

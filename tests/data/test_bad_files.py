@@ -25,7 +25,7 @@ FAULTS = {
     ),
     "decimal comma": (
         't,u,y\n0,1,2\n1,"1,5",3\n',
-        ["column 'u'", "row 3", "'1,5'", "Correct the cell"],
+        ["column 'u'", "row 3", "'1,5'", "decimal points"],
     ),
     "duplicate time stamp": (
         "t,u,y\n0,1,2\n1,1,3\n1,1,4\n2,1,4\n",
@@ -194,6 +194,12 @@ def test_a_binary_file_called_csv_is_one_sentence(tmp_path):
     message = complaint(path, outputs="y")
     assert str(path) in message
     assert "copy it again" in message
+
+
+def test_a_text_of_another_encoding_is_told_which_one_is_wanted(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes("höhe,y\n1,2\n2,3\n".encode("latin-1"))
+    assert "UTF-8" in complaint(path, outputs="y")
 
 
 def test_python_objects_are_never_unpickled(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpssm import Dataset
-from gpssm.prediction import arx
+from gpssm.prediction import arx, constant_mean
 from gpssm.prediction.baselines import ArxOrder, fit_arx
 
 A1, A2 = np.array([[1.2, 0.1], [0.0, 0.7]]), np.array([[-0.5, 0.0], [0.1, -0.2]])
@@ -116,3 +116,50 @@ def test_several_records_without_inputs():
         records.append(y)
     model = fit_arx(Dataset.from_arrays(records), ArxOrder(1, 0, 1e-9))
     np.testing.assert_allclose(model.A, [[0.9]], atol=0.03)
+
+
+# ---------------------------------------------------------------------- gaps, and what never moves
+
+
+def with_gaps(rows, which):
+    """A record of which only some outputs were measured: `which` [rows, outputs]."""
+    u, y = simulate(rows, noise=1e-4 * np.eye(2))
+    return Dataset.from_arrays(np.where(which, y, np.nan), u), Dataset.from_arrays(y, u)
+
+
+def error(model, data):
+    run = data[0]
+    return float(np.sqrt(np.mean(np.square(model.predict_mean(run.u, run.y[:16]) - run.y))))
+
+
+@pytest.mark.parametrize(
+    ("which", "share"),
+    [
+        # Lines over ten rows hide what this plant does within them: no better than its mean.
+        pytest.param(lambda t: np.stack([t % 10 == 0] * 2, 1), 1.3, id="every tenth row"),
+        pytest.param(lambda t: np.stack([t % 2 == 0, t % 2 == 1], 1), 0.8, id="in turn"),
+        pytest.param(lambda t: np.stack([(t < 100) | (t >= 200)] * 2, 1), 0.1, id="a third less"),
+        # Nothing is left to choose an order by: the smallest one.
+        pytest.param(lambda t: np.stack([t < 90] * 2, 1), 0.5, id="only the first third"),
+    ],
+)
+def test_gaps_do_not_keep_a_linear_model_from_being_fitted(which, share):
+    data, whole = with_gaps(300, which(np.arange(300)))
+    assert error(arx(data), whole) < share * np.std(whole[0].y)
+
+
+def test_rows_without_gaps_are_not_bridged():
+    """A few gaps leave enough of them: lines between measurements would be a worse past."""
+    rng = np.random.default_rng(1)
+    data, whole = with_gaps(400, rng.random((400, 2)) > 0.02)
+    assert error(arx(data), whole) < 0.1 * np.std(whole[0].y)
+
+
+def test_a_channel_that_never_moves_is_forecast_and_scored_without_a_word(recwarn):
+    u, y = simulate(300)
+    y[:, 1] = 5.0
+    forecast = arx(Dataset.from_arrays(y, u)).predict(u, y[:16])
+    np.testing.assert_allclose(forecast.mean[:, 1], 5.0)
+    assert np.isfinite(forecast.log_likelihood(y))
+    assert np.isfinite(constant_mean(y, 300).log_likelihood(y))
+    assert not recwarn.list

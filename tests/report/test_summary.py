@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from gpssm import Dataset, Forecast
+from gpssm.data import Experiment
 from gpssm.prediction import Scored
 from gpssm.prediction.calibration import HorizonBin
 from gpssm.report import Scores, summary
@@ -13,6 +14,7 @@ from gpssm.report.evaluation import (
     MEAN,
     Evaluation,
     Protocol,
+    Stretch,
     beginning,
     evaluate_baselines,
     newest,
@@ -25,6 +27,7 @@ class Fake:
 
     def __init__(self, rmse, training_rmse=None):
         self.scores = Scores(rmse, -1.0, 0.95, training_rmse)
+        self.output_rmse = (rmse,)
 
 
 def profile(*coverage):
@@ -44,6 +47,32 @@ def test_accuracy_is_told_beside_the_baselines(rmse, verdict, words):
     found = summary.accuracy(Fake(rmse), {MEAN: Fake(4.0), ARX: Fake(1.0)}, " cm")
     assert found.verdict == verdict
     assert words in found.text
+
+
+def forecast_of(y, error, spread):
+    """An evaluation whose forecasts are off by so much, for each output."""
+    forecast = Forecast((y + np.asarray(error))[None], np.asarray(spread), 0, 2)
+    return Evaluation((Stretch(Experiment.of(y), Scored(forecast, y)),))
+
+
+def test_no_output_speaks_for_the_others_by_the_size_of_its_numbers():
+    y, spread = np.tile([1.0, 1e9], (20, 1)), [1.0, 1e9]
+    linear = forecast_of(y, [0.5, 0.2e9], spread)
+    baselines = {MEAN: forecast_of(y, [1.0, 1e9], spread), ARX: linear}
+    found = summary.accuracy(forecast_of(y, [0.1, 0.3e9], spread), baselines, "")
+    assert found.verdict == "good"  # 0.22 to 0.38 of the spread, though 3e8 is more than 2e8
+    assert "0.224" in found.text
+    assert "0.381" in found.text
+
+
+def test_an_output_that_was_not_measured_is_left_out():
+    y = np.tile([1.0, 1e9], (20, 1))
+    y[2:, 1] = np.nan
+    off = forecast_of(y, [0.1, 0.3e9], [1.0, 1e9])
+    assert off.output_rmse == (pytest.approx(0.1), None)
+    assert off.measured == [0]
+    baselines = {MEAN: forecast_of(y, [1.0, 0.0], [1.0, 1e9]), ARX: off}
+    assert "0.1," in summary.accuracy(off, baselines, "").text
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,24 @@ def row_name(seed: int, model: str = MODEL) -> str:
 
 
 def check_folder(path: Path) -> None:
-    """A new folder, an empty one, or that of a run: nothing else is written to."""
-    _check_own(path, is_claimed(path), "a new folder or that of a run")
+    """A new folder, an empty one, or that of a run: nothing else is written to.
+
+    One that was stopped before its training began has the inputs of a run, and nothing more.
+    """
+    own = is_claimed(path) or (path.is_dir() and _holds_inputs(path))
+    _check_own(path, own, "a new folder or that of a run")
+
+
+def _holds_inputs(path: Path) -> bool:
+    """Whether all in it is what `keep_inputs` writes, or was writing."""
+    names = {each.name for each in path.iterdir()}
+    written = {name for name in names if not re.fullmatch(r"\.(config\.toml|data\.npz)\..*", name)}
+    if not written <= {CONFIG, DATA}:
+        return False
+    try:
+        return CONFIG not in written or bool(RunConfig(**read_config(path / CONFIG)))
+    except ConfigError:
+        return False
 
 
 def check_demo_folder(path: Path, files: Collection[str]) -> None:

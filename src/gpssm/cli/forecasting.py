@@ -13,8 +13,9 @@ from gpssm.prediction import Forecast
 from .folders import open_folder, write_whole
 from .scoring import judge
 from .sources import load_more
-from .talk import may_write, show, show_json
+from .talk import may_write, say, show, show_json
 
+_OWN = ("experiment", "step", "time", "part")  # columns of a forecast, whatever it is of
 QUANTILES = (0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975)
 
 
@@ -39,6 +40,7 @@ def predict_command(
         asked = warmup or measured_rows(experiment) or protocol.warmup
         seen.append(min(max(asked, run.model.shortest_warmup), len(experiment)))
         forecast = run.predict(experiment.u, experiment.y[: seen[-1]], particles=protocol.particles)
+        _tell_divergence(forecast, experiment)
         tables.append(forecast_table(forecast, experiment, data))
     table = pd.concat(tables)
     write_whole(out, table.to_csv(index=False))
@@ -49,6 +51,15 @@ def predict_command(
         first = " and ".join(str(rows) for rows in dict.fromkeys(seen))
         words = f"{len(table)} rows, of which the outputs of the first {first} are used"
         show(f"forecast  {out} ({words}; seed {run.seed})")
+
+
+def _tell_divergence(forecast: Forecast, experiment: Experiment) -> None:
+    """From which step on the file will have no numbers."""
+    lost = np.flatnonzero(~np.isfinite(forecast.mean).all(axis=1))
+    if len(lost):
+        say(
+            f"warning: the forecast of {experiment.label} diverges: no numbers from step {lost[0]}."
+        )
 
 
 def measured_rows(experiment: Experiment) -> int | None:
@@ -69,7 +80,7 @@ def forecast_table(forecast: Forecast, experiment: Experiment, data: Dataset) ->
     bands = {level: forecast.quantile(level) for level in QUANTILES}
     for d, name in enumerate(data.output_names):
         columns |= {
-            f"{name}": experiment.y[:, d],
+            f"{name} measured" if name in _OWN else name: experiment.y[:, d],
             f"{name} mean": forecast.mean[:, d],
             f"{name} std": forecast.std[:, d],
         }

@@ -54,7 +54,9 @@ def compare_command(paths: Sequence[Path], out: Path, overwrite: bool, as_json: 
     """One page for several runs."""
     may_write(out, overwrite)
     gpssm.prepare()
-    compared = [_compared(open_folder(path)) for path in paths]
+    compared = [
+        _compared(open_folder(path), name) for path, name in zip(paths, _names(paths), strict=True)
+    ]
     write_whole(out, comparison_page(compared))
     if as_json:
         show_json({"page": out, "scores": {c.name: c.evaluation.scores for c in compared}})
@@ -62,10 +64,16 @@ def compare_command(paths: Sequence[Path], out: Path, overwrite: bool, as_json: 
         show(f"page    {out}")
 
 
-def _compared(folder: RunFolder) -> Compared:
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Those of the folders; where two have the same one, the paths as they were given."""
+    names = [path.resolve().name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _compared(folder: RunFolder, name: str) -> Compared:
     run = folder.choose()
     evaluation = evaluate(run, folder.data.test, folder.protocol, folder.trained_on)
-    return Compared(folder.name, run, folder.data, evaluation)
+    return Compared(name, run, folder.data, evaluation)
 
 
 def demo_command(out: Path, as_json: bool) -> None:

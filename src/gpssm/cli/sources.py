@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpssm.data import Dataset, list_datasets, load_dataset, read
+from gpssm.data.tables import JITTER
 from gpssm.errors import ConfigError, DataError, expected
 
 from .configuration import DataConfig
@@ -51,9 +52,20 @@ def load_more(arguments: Sequence[str], config: DataConfig, known: Dataset) -> D
     """New data for a model that is fitted: the columns that it was trained on."""
     if len(arguments) == 1 and _is_registered(arguments[0]):
         data = load_dataset(arguments[0])
-        return data.test if "test" in data.parts else data
-    columns = config.replace(inputs=known.input_names, outputs=known.output_names, on_disk=False)
-    return read_files(columns, arguments)
+        data = data.test if "test" in data.parts else data
+    else:
+        names = {"inputs": known.input_names, "outputs": known.output_names}
+        data = read_files(config.replace(**names, on_disk=False), arguments)
+    _check_step(data, known)
+    return data
+
+
+def _check_step(data: Dataset, known: Dataset) -> None:
+    """A model knows what its plant does from one row to the next: at another pace it is wrong."""
+    ours, theirs = known.sampling_time, data.sampling_time
+    if ours is not None and theirs is not None and abs(theirs - ours) > JITTER * ours:
+        wanted = f"{ours:.6g} s, as in training"
+        raise DataError(expected("DATA", f"a step of {theirs:.6g} s", wanted, "Resample it."))
 
 
 def _is_registered(argument: str) -> bool:

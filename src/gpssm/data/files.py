@@ -42,6 +42,8 @@ def explained(path: Path) -> Iterator[None]:
         raise
     except Exception as error:  # the parsers of broken files raise nearly anything
         remedy = "It may be truncated or of another format: export or copy it again."
+        if isinstance(error, UnicodeDecodeError):
+            remedy += " A text must have the encoding UTF-8."
         given = f"a file that cannot be read ({type(error).__name__}: {error})"
         wanted = f"a valid {path.suffix} file"
         raise DataError(expected(str(path), given, wanted, remedy)) from error
@@ -49,9 +51,12 @@ def explained(path: Path) -> Iterator[None]:
 
 def read_columns(frame: pd.DataFrame, source: str, name: str) -> Table:
     """The columns of a pandas frame, with None for what pandas calls missing."""
-    columns = {str(column): _series(frame[column]) for column in frame.columns}
-    if len(columns) < frame.shape[1]:
-        raise DataError(expected(source, "two columns of one name", "different names"))
+    names = [str(column) for column in frame.columns]
+    if twice := sorted({each for each in names if names.count(each) > 1}):
+        raise DataError(expected(source, f"two columns {twice[0]!r}", "different names"))
+    columns = {
+        each: _series(frame[column]) for each, column in zip(names, frame.columns, strict=True)
+    }
     return Table(source, columns, name=name)
 
 

@@ -5,6 +5,7 @@ every message exists once.
 """
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
@@ -18,7 +19,7 @@ from .experiment import MIN_ROWS
 
 Name = str | int
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none"})
-_JITTER = 0.05  # by how much of the usual step a time stamp may be off: clocks round
+JITTER = 0.05  # by how much of the usual step a time stamp may be off: clocks round
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +148,7 @@ def common_step(found: Sequence[tuple[str, Piece]], given: float | None) -> floa
             steps.append((piece.sampling_time, f"{source}, experiment {piece.name!r}"))
     for step, where in steps:
         first, origin = steps[0]
-        if abs(step - first) > _JITTER * abs(first):
+        if abs(step - first) > JITTER * abs(first):
             remedy = "Resample one of them, or make data sets of their own."
             wanted = f"{first:.6g} s as in {origin}"
             raise DataError(expected(where, f"a step of {step:.6g} s", wanted, remedy))
@@ -219,6 +220,8 @@ def _numbers(table: Table, column: str) -> Float64[np.ndarray, " rows"]:
             remedy = (
                 "Correct the cell; an output may also be left empty, which marks it as missing."
             )
+            if re.fullmatch(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*", str(cell)):
+                remedy = "Write decimal points, not commas."
             _complain(table, column, index, f"{str(cell)[:40]!r}", "a number", remedy)
     return numbers
 
@@ -327,7 +330,7 @@ def _step(
     usual = float(np.median(steps))
     remedy = "Resample to a regular grid, or start a new experiment at the jump."
     text = f"irregular sampling (the usual step is {usual:.6g})"
-    _refuse_steps(table, column, times, index, abs(steps - usual) > _JITTER * usual, text, remedy)
+    _refuse_steps(table, column, times, index, abs(steps - usual) > JITTER * usual, text, remedy)
     return float((times[-1] - times[0]) / (len(times) - 1))
 
 

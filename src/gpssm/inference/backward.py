@@ -126,7 +126,8 @@ def _window_signals(
     if sees_next_output:
         parts.insert(0, sequences.y[t + 1])
     signals = jnp.swapaxes(jnp.concatenate(parts, axis=2), 1, 2)
-    return signals.reshape(*signals.shape[:2], -1)
+    # The size by name: a sequence of one step has no signals, and 0 · -1 could be anything.
+    return signals.reshape(*signals.shape[:2], plan.windows * sequences.y.shape[2])
 
 
 def _deliver(values: Array, plan: WindowPlan, length: int) -> Array:

@@ -1,19 +1,23 @@
 """What every forecast must beat."""
 
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from gpssm.data import Dataset, Experiment, Normalisation
+from gpssm.data import Dataset, DataWarning, Experiment, Normalisation
+from gpssm.errors import DataError, expected
 
 from .folds import blocked_folds
 from .forecast import Forecast
 from .linear import LinearModel, with_one
 
 FOLDS, WARMUP = 3, 16
+_SMALLEST = 1e-6  # standard deviation of a forecast, in normalised units, of what never moved
 
 Candidate = TypeVar("Candidate")
 
@@ -21,7 +25,7 @@ Candidate = TypeVar("Candidate")
 def constant_mean(y_train: Float[np.ndarray, "rows outputs"], steps: int) -> Forecast:
     """The mean of the training outputs, with their standard deviation, for all times."""
     mean, std = np.nanmean(y_train, axis=0), np.nanstd(y_train, axis=0)
-    return Forecast(np.tile(mean, (1, steps, 1)), std)
+    return Forecast(np.tile(mean, (1, steps, 1)), np.where(std == 0, _SMALLEST, std))
 
 
 # ---------------------------------------------------------------------- the choice of an order
@@ -34,15 +38,32 @@ def choose(
     folds: int = FOLDS,
     warmup: int = WARMUP,
 ) -> Candidate:
-    """The candidate that simulates stretches best which it was not fitted to."""
-    parts = blocked_folds(data, folds)
+    """The candidate that simulates stretches best which it was not fitted to.
+
+    A stretch without measurements has no say. Refused where gaps leave nothing to any candidate.
+    """
+    parts = [part for part in blocked_folds(data, folds) if _all_measured(part.train)]
 
     def error(candidate: Candidate) -> float:
-        models = [fit(part.train, candidate) for part in parts]
+        try:
+            models = [fit(part.train, candidate) for part in parts]
+        except DataError:  # too many gaps for it
+            return np.inf
         pairs = zip(models, parts, strict=True)
         return sum(_open_loop_error(model, part.test, warmup) for model, part in pairs)
 
-    return min(candidates, key=error)
+    with warnings.catch_warnings():  # whoever fits the model itself is told, and once
+        warnings.simplefilter("ignore", DataWarning)
+        errors = [error(candidate) for candidate in candidates]
+        best = candidates[int(np.argmin(errors))]
+        if not np.isfinite(min(errors)):
+            fit(data, best)  # which says why, if it is not that all of them diverge
+    return best
+
+
+def _all_measured(data: Dataset) -> bool:
+    """Whether there is something of every output to learn from."""
+    return bool(np.all(np.sum([run.measured for run in data], axis=0) > 0))
 
 
 def _open_loop_error(model: LinearModel, held_out: Dataset, warmup: int) -> float:
@@ -55,7 +76,7 @@ def _open_loop_error(model: LinearModel, held_out: Dataset, warmup: int) -> floa
         errors = errors[run.mask[seen:]]
         with np.errstate(over="ignore"):
             total, count = total + float(np.sum(np.square(errors))), count + len(errors)
-    return total / count if np.isfinite(total) else np.inf
+    return total / max(count, 1) if np.isfinite(total) else np.inf
 
 
 # ---------------------------------------------------------------------- linear ARX
@@ -75,10 +96,28 @@ ARX_ORDERS = tuple(
 
 
 def arx(data: Dataset, orders: Sequence[ArxOrder] = ARX_ORDERS, folds: int = FOLDS) -> LinearModel:
-    """A linear ARX whose order simulates held-out stretches best, refitted to all of the data."""
+    """A linear ARX whose order simulates held-out stretches best, refitted to all of the data.
+
+    Where gaps leave too few rows with a whole past, straight lines bridge them.
+    """
     longest = max(len(run) for run in data)
-    usable = [o for o in orders if max(o.outputs, o.inputs) < longest // folds - 1]
-    return fit_arx(data, choose(fit_arx, usable or orders[:1], data, folds))
+    usable = [o for o in orders if max(o.outputs, o.inputs) < longest // folds - 1] or orders[:1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            return fit_arx(data, choose(fit_arx, usable, data, folds))
+        except DataError:
+            data = replace(data, experiments=tuple(map(_bridged, data.experiments)))
+            return fit_arx(data, choose(fit_arx, usable, data, folds))
+
+
+def _bridged(run: Experiment) -> Experiment:
+    """The same run with its gaps filled; an output that was never measured stays as it is."""
+    rows, y = np.arange(len(run)), np.array(run.y)
+    for column, known in zip(y.T, run.mask.T, strict=True):
+        if known.any():
+            column[:] = np.interp(rows, rows[known], column[known])
+    return replace(run, y=y)
 
 
 def fit_arx(data: Dataset, order: ArxOrder) -> LinearModel:
@@ -88,12 +127,16 @@ def fit_arx(data: Dataset, order: ArxOrder) -> LinearModel:
     states, inputs, targets = (np.concatenate(each) for each in zip(*pairs, strict=True))
     known = ~np.isnan(np.concatenate([states, targets], axis=1)).any(axis=1)
     states, inputs, targets = states[known], inputs[known], targets[known]
+    if not known.any():
+        given = f"no row with {order.outputs} measured ones before it"
+        raise DataError(expected("outputs", given, "some", "There are too many gaps."))
     x = np.concatenate([states, inputs], axis=1)
     # The ridge is per sample: of normalised regressors it is a share of their variance.
     gram = x.T @ x + order.ridge * len(x) * np.eye(x.shape[1])
     weights = np.linalg.solve(gram, x.T @ targets)
     rest = targets - x @ weights
     R = rest.T @ rest / max(len(x) - x.shape[1], 1)
+    R += np.diag(np.where(np.diag(R) < _SMALLEST**2, _SMALLEST**2, 0.0))
     return _innovation_form(weights, R, states.T @ states / len(x), order, normalisation)
 
 

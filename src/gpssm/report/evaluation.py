@@ -55,7 +55,7 @@ class Evaluation:
     stretches: tuple[Stretch, ...]
     training_rmse: float | None = None
     scores: Scores = field(init=False)
-    output_rmse: tuple[float, ...] = field(init=False)
+    output_rmse: tuple[float | None, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         scores = pooled(self.open_loop)._replace(training_rmse=self.training_rmse)
@@ -66,6 +66,11 @@ class Evaluation:
     def open_loop(self) -> list[Scored]:
         """All stretches without their warm-up."""
         return [each.scored.open_loop() for each in self.stretches]
+
+    @property
+    def measured(self) -> list[int]:
+        """The outputs that were measured there at all: the others cannot be judged."""
+        return [d for d, rmse in enumerate(self.output_rmse) if rmse is not None]
 
 
 def evaluate(
@@ -177,10 +182,16 @@ def _scores(scored: Scored) -> tuple[float, float]:
         return forecast.rmse(y), forecast.log_likelihood(y)
 
 
-def _output_rmse(scored: Sequence[Scored]) -> tuple[float, ...]:
-    errors = np.concatenate([each.y - each.forecast.mean for each in scored])
+def _output_rmse(scored: Sequence[Scored]) -> tuple[float | None, ...]:
+    """Of each output; None for one that was not measured."""
+    y, mean = (
+        np.concatenate(each) for each in zip(*((s.y, s.forecast.mean) for s in scored), strict=True)
+    )
     with np.errstate(over="ignore"):
-        return tuple(float(value) for value in np.sqrt(np.nanmean(np.square(errors), axis=0)))
+        return tuple(
+            float(np.sqrt(np.mean(np.square((y - mean)[known, d])))) if known.any() else None
+            for d, known in enumerate(~np.isnan(y.T))
+        )
 
 
 def _evaluate(predict: Predict, test: Dataset, protocol: Protocol) -> Evaluation:

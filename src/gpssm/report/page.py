@@ -80,17 +80,18 @@ def _trust(given: ReportInput, residuals: Residuals | None) -> str:
 def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding | None]:
     evaluation, names = given.evaluation, given.data.output_names
     scored = evaluation.open_loop
-    profiles = [horizon_profile(scored, d) for d in range(len(names))]
+    profiles = {d: horizon_profile(scored, d) for d in evaluation.measured}
     seeds = {given.run.seed: evaluation, **given.other_seeds}
     found: list[Finding | None] = [
         summary.accuracy(evaluation, given.baselines, _unit(given.data)),
-        summary.calibration(evaluation.scores.coverage, min(profiles, key=_covered)),
+        summary.calibration(evaluation.scores.coverage, min(profiles.values(), key=_covered)),
         summary.middle(pooled_coverage(scored, 0.5)),
         summary.own_rows(given.run.seed, seeds, given.baselines, _unit(given.data)),
     ]
-    for d, name in enumerate(names):
-        found.append(summary.bias(pit_values(scored, d), name))
-        found.append(summary.horizon(profiles[d], name))
+    for d, profile in profiles.items():
+        found.append(summary.bias(pit_values(scored, d), names[d]))
+        found.append(summary.horizon(profile, names[d]))
+    found += [summary.unmeasured(name) for d, name in enumerate(names) if d not in profiles]
     if residuals is not None:
         found += _residual_findings(given, residuals)
     found += [
@@ -229,7 +230,7 @@ def _output_table(given: ReportInput) -> str:
     labels = with_units(given.data.output_names, given.data.output_units)
     models = {given.run.model.name: given.evaluation, **given.baselines}
     rows = [
-        (label, *(f"{each.output_rmse[d]:.4g}" for each in models.values()))
+        (label, *(optional(each.output_rmse[d]) for each in models.values()))
         for d, label in enumerate(labels)
     ]
     return html.table(("RMSE of", *models), rows)

@@ -85,21 +85,20 @@ def _training_chart(run: Run) -> Chart:
 def _calibration_charts(given: ReportInput) -> list[Chart]:
     data, scored = given.data, given.evaluation.open_loop
     labels = with_units(data.output_names, data.output_units)
-    pits = [pit_values(scored, d) for d in range(data.dim_y)]
-    curves = {name: coverage_curve(pit) for name, pit in zip(labels, pits, strict=True)}
+    shown = {d: labels[d] for d in given.evaluation.measured}
+    pits = {label: pit_values(scored, d) for d, label in shown.items()}
+    curves = {label: coverage_curve(pit) for label, pit in pits.items()}
     horizons: Variants = {}
-    for d, label in enumerate(labels):
+    for d, label in shown.items():
         others = {
             n: horizon_profile(e.open_loop, d) for n, e in given.baselines.items() if n == ARX
         }
         horizons[label,] = charts.horizon_figure(horizon_profile(scored, d), others, label)
-    pit_figures: Variants = {
-        (name,): charts.pit_figure(pit) for name, pit in zip(labels, pits, strict=True)
-    }
+    pit_figures: Variants = {(label,): charts.pit_figure(pit) for label, pit in pits.items()}
     return [
         Chart("coverage", {(): charts.coverage_figure(curves)}, height=330),
-        Chart("pit", pit_figures, (("output", labels),), 330),
-        Chart("horizon", horizons, (("output", labels),), 380),
+        Chart("pit", pit_figures, (("output", list(pits)),), 330),
+        Chart("horizon", horizons, (("output", list(pits)),), 380),
     ]  # fmt: skip
 
 

@@ -40,9 +40,13 @@ class Finding(NamedTuple):
 
 def accuracy(evaluation: Evaluation, baselines: Mapping[str, Evaluation], unit: str) -> Finding:
     """The error beside those of a constant mean and a linear ARX."""
-    rmse = evaluation.scores.rmse
-    mean, arx = (baselines[name].scores.rmse for name in (MEAN, ARX))
-    words = f"RMSE {rmse:.3g}{unit}, against {mean:.3g} of a constant mean and {arx:.3g} of a "
+    compared = (evaluation, *(baselines[name] for name in (MEAN, ARX)))
+    if len(evaluation.output_rmse) == 1:
+        what, (rmse, mean, arx) = "RMSE", (each.scores.rmse for each in compared)
+    else:  # which may have any units: one of large numbers is not to speak for the others
+        what, unit = "RMSE of all outputs, each relative to its spread in training,", ""
+        rmse, mean, arx = (_relative_rmse(each, baselines[MEAN]) for each in compared)
+    words = f"{what} {rmse:.3g}{unit}, against {mean:.3g} of a constant mean and {arx:.3g} of a "
     words += "linear ARX"
     if rmse > mean * (1.0 - _EVEN):
         return Finding("problem", f"{words}: no better than predicting the mean. Do not use it.")
@@ -53,6 +57,20 @@ def accuracy(evaluation: Evaluation, baselines: Mapping[str, Evaluation], unit: 
     if rmse > arx * (1.0 - _EVEN):
         return Finding("caution", f"{words}: no more accurate than the linear model.")
     return Finding("good", f"{words}: {percent(1.0 - rmse / arx)} below the linear model.")
+
+
+def _relative_rmse(evaluation: Evaluation, mean: Evaluation) -> float:
+    """Over the outputs that were measured; the constant mean knows their spread in training."""
+    spread = np.broadcast_to(mean.stretches[0].scored.forecast.noise_std, len(mean.output_rmse))
+    known = [(rmse, std) for rmse, std in zip(evaluation.output_rmse, spread, strict=True)
+             if rmse is not None]  # fmt: skip
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.mean([np.square(rmse / std) for rmse, std in known])))
+
+
+def unmeasured(name: str) -> Finding:
+    """An output of which nothing can be said."""
+    return Finding("caution", f"{name} was not measured in the test part: it is not judged.")
 
 
 def calibration(coverage: float, profile: Sequence[HorizonBin]) -> Finding:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from rich.table import Table
+from rich.text import Text
 
 from gpssm.prediction import Forecast
 
@@ -29,7 +30,7 @@ def score(forecast: Forecast, y: Float[np.ndarray, "time outputs"]) -> Scores:
 
 def score_table(title: str, rows: Mapping[str, Scores]) -> Table:
     """A table for the terminal, one row per model."""
-    table = Table(title=title)
+    table = Table(title=Text(title))  # a unit such as [m/s] is no markup
     table.add_column("model")
     for name in ("RMSE", "in training", "log-likelihood", "95 % band"):
         table.add_column(name, justify="right")
