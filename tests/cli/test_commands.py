@@ -305,6 +305,12 @@ def test_an_output_that_the_test_part_lacks_is_said_not_to_be_judged(log, config
     assert "other was not measured in the test part" in page
 
 
+def test_a_forecast_of_nothing_is_said_to_be_one(folder, log, tmp_path):
+    result = invoke("predict", folder, log, "--out", tmp_path / "f.csv", "--warmup", 1000)
+    assert result.exit_code == 0, result.output
+    assert f"all {ROWS} rows" in result.stderr
+
+
 def test_a_unit_in_brackets_is_no_markup(log, config, tmp_path):
     odd = tmp_path / "odd.toml"
     odd.write_text(config.read_text().replace('level = "cm"', 'level = "[/s]"'))

@@ -27,6 +27,10 @@ FAULTS = {
         't,u,y\n0,1,2\n1,"1,5",3\n',
         ["column 'u'", "row 3", "'1,5'", "decimal points"],
     ),
+    "a date that could be two": (
+        "t,u,y\n01.03.2024 10:00,1,2\n01.03.2024 10:01,1,3\n",
+        ["column 't'", "row 2", "'01.03.2024 10:00'", "dates such as 2024-03-01"],
+    ),
     "duplicate time stamp": (
         "t,u,y\n0,1,2\n1,1,3\n1,1,4\n2,1,4\n",
         ["column 't'", "row 4", "duplicate time stamp", "Remove one"],

@@ -39,6 +39,10 @@ def predict_command(
     for experiment in data:
         asked = warmup or measured_rows(experiment) or protocol.warmup
         seen.append(min(max(asked, run.model.shortest_warmup), len(experiment)))
+        if seen[-1] == len(experiment):
+            say(
+                f"warning: all {seen[-1]} rows of {experiment.label} are warm-up: nothing is forecast."
+            )
         forecast = run.predict(experiment.u, experiment.y[: seen[-1]], particles=protocol.particles)
         _tell_divergence(forecast, experiment)
         tables.append(forecast_table(forecast, experiment, data))

@@ -19,6 +19,7 @@ from .experiment import MIN_ROWS
 
 Name = str | int
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none"})
+_CELL = "Correct the cell; an output may also be left empty, which marks it as missing."
 JITTER = 0.05  # by how much of the usual step a time stamp may be off: clocks round
 
 
@@ -207,7 +208,7 @@ def _matrix(table: Table, columns: Sequence[str]) -> Float64[np.ndarray, "rows c
     return np.stack(numbers, axis=1) if numbers else np.zeros((0, 0))
 
 
-def _numbers(table: Table, column: str) -> Float64[np.ndarray, " rows"]:
+def _numbers(table: Table, column: str, remedy: str = _CELL) -> Float64[np.ndarray, " rows"]:
     """A column as numbers, NaN where it is empty."""
     values = table.columns[column]
     if values.dtype.kind in "biuf":
@@ -217,11 +218,8 @@ def _numbers(table: Table, column: str) -> Float64[np.ndarray, " rows"]:
         try:
             numbers[index] = _number(cell)
         except (TypeError, ValueError):
-            remedy = (
-                "Correct the cell; an output may also be left empty, which marks it as missing."
-            )
-            if re.fullmatch(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*", str(cell)):
-                remedy = "Write decimal points, not commas."
+            commas = re.fullmatch(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*", str(cell))
+            remedy = "Write decimal points, not commas." if commas else remedy
             _complain(table, column, index, f"{str(cell)[:40]!r}", "a number", remedy)
     return numbers
 
@@ -248,7 +246,7 @@ def _stamps(table: Table, column: str) -> Float64[np.ndarray, " rows"]:
     if values.dtype.kind == "M":
         seconds = (values - values[0]) / np.timedelta64(1, "s") if len(values) else values
         return np.asarray(seconds, dtype=np.float64)
-    return _numbers(table, column)
+    return _numbers(table, column, "Write seconds, or dates such as 2024-03-01 10:00:00.")
 
 
 def _dates(table: Table, column: str) -> np.ndarray:

@@ -199,7 +199,7 @@ def _evaluate(predict: Predict, test: Dataset, protocol: Protocol) -> Evaluation
     if not stretches:
         longest = max(len(each) for each in test)
         wanted = f"an experiment with measurements after the warm-up of {protocol.warmup} steps"
-        remedy = "Keep more rows for the test, or shorten the warm-up."
+        remedy = "Keep more rows for the test, or shorten `warmup`, in a file below [forecast]."
         raise DataError(expected("test part", f"{longest} rows at most", wanted, remedy))
     return Evaluation(stretches)
 
