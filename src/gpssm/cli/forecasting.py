@@ -40,9 +40,8 @@ def predict_command(
         asked = warmup or measured_rows(experiment) or protocol.warmup
         seen.append(min(max(asked, run.model.shortest_warmup), len(experiment)))
         if seen[-1] == len(experiment):
-            say(
-                f"warning: all {seen[-1]} rows of {experiment.label} are warm-up: nothing is forecast."
-            )
+            words = f"all {seen[-1]} rows of {experiment.label} are warm-up"
+            say(f"warning: {words}: nothing is forecast.")
         forecast = run.predict(experiment.u, experiment.y[: seen[-1]], particles=protocol.particles)
         _tell_divergence(forecast, experiment)
         tables.append(forecast_table(forecast, experiment, data))
