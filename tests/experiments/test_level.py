@@ -75,4 +75,11 @@ def test_what_walks_is_less_certain():
 
 def test_the_page_has_what_was_computed():
     page = (ROOT / "docs" / "table1.md").read_text(encoding="utf-8")
-    assert level.table(read_json(ROOT / "results" / "level.json")) in page
+    record = read_json(ROOT / "results" / "level.json")
+    assert level.table(record) in page
+    test, prose = record["forecasts"]["test"], " ".join(page.split())
+    assert f"that one has {test['rmse']:.3f}" in prose
+    assert "a chance of one in eleven" in prose
+    assert 1 / 11.5 < test["chance"] < 1 / 10.5
+    assert "to about ±0.08" in prose
+    assert f"{test['offset_std']:.2f}" == "0.08"
