@@ -104,12 +104,18 @@ def test_training_that_has_not_come_to_rest_is_told():
     assert "3 of 100 gradient steps" in summary.training(history(flat, skipped=3))[0].text
 
 
-def test_inputs_beyond_the_training_range_are_told():
-    u = np.concatenate([np.linspace(-1, 1, 80), np.linspace(0, 2, 20)])
-    data = Dataset.from_arrays(u, u, input_names=["pump"]).split(train=0.8)
-    assert summary.extrapolation(data)[0].text.startswith("50 % of the test values of pump")
-    inside = Dataset.from_arrays(u, np.tile([0.0, 1.0], 50)).split(train=0.8)
-    assert summary.extrapolation(inside) == []
+def test_what_is_beyond_the_training_range_is_told():
+    still, moving = (
+        np.tile([0.0, 1.0], 50),
+        np.concatenate([np.linspace(-1, 1, 80), np.linspace(0, 2, 20)]),
+    )
+    gaps = np.where(np.arange(100) % 4 == 0, np.nan, moving)
+    names = {"input_names": ["pump"], "output_names": ["level"]}
+    for y, u, words in ((still, moving, "50 % of the test values of pump"),
+                        (gaps, still, "40 % of the test values of level")):  # fmt: skip
+        (found,) = summary.extrapolation(Dataset.from_arrays(y, u, **names).split(train=0.8))
+        assert found.text.startswith(words)
+    assert summary.extrapolation(Dataset.from_arrays(still, still).split(train=0.8)) == []
 
 
 def test_bias_and_growth_and_seeds():
@@ -161,8 +167,13 @@ def test_a_linear_model_tells_over_fitting_from_a_plant_that_has_changed(arx, wo
 def test_a_single_seed_is_judged_by_the_mean():
     assert summary.failed_seeds({5: 3.0}) == {}
     assert "nothing was learned" in own_rows(5, {5: 3.0}, 3.1, mean=2.5).text
-    assert own_rows(5, {5: 3.0}, 3.1, mean=3.5).verdict == "good"
+    assert own_rows(5, {5: 3.0}, 3.1, mean=3.5, arx=(3.0, 2.0)).verdict == "good"
     assert own_rows(5, {5: None}, 3.1) is None
+
+
+def test_what_a_linear_model_has_learned_better_is_not_called_over_fitted():
+    found = own_rows(5, {5: 3.0}, 31.0, arx=(9.0, 0.5))
+    assert "by a linear ARX with 0.5: not yet learned" in found.text
 
 
 @pytest.mark.parametrize(("own", "test"), [(np.nan, 0.3), (np.inf, 0.3), (0.3, np.nan)])

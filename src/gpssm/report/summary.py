@@ -23,6 +23,7 @@ _BIASED = 0.1  # distance of the mean PIT from one half
 _RISING = 0.02  # nats per step over the last tenth of the training
 _OUTSIDE = 0.01  # share of the test inputs
 _OVERFITTED = 2.0  # times the error on those rows, in the test part
+_UNDERFITTED = 2.0  # times the error of a linear model on those rows
 _AS_MUCH = 0.5  # of the growth of a model's error, for that of a linear one to explain it
 
 
@@ -177,26 +178,35 @@ def training(table: pd.DataFrame) -> list[Finding]:
 
 
 def extrapolation(data: Dataset) -> list[Finding]:
-    """Test inputs beyond all that was seen in training."""
-    low, high = np.inf, -np.inf
-    for rows in _input_blocks(data.train):
-        low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
-    beyond = sum(np.sum((r < low) | (r > high), axis=0) for r in _input_blocks(data.test))
-    shares = zip(data.input_names, beyond / data.test.num_rows, strict=True)
+    """Test inputs and outputs beyond all that was seen in training."""
+    shares = {
+        name: share
+        for kind, names in (("u", data.input_names), ("y", data.output_names))
+        for name, share in zip(names, _beyond(data, kind), strict=True)
+    }
     return [
         Finding(
             "caution",
             f"{percent(share)} of the test values of {name} lie outside the training range: "
             "there the model extrapolates.",
         )
-        for name, share in shares
+        for name, share in shares.items()
         if share > _OUTSIDE
     ]
 
 
-def _input_blocks(data: Dataset) -> Iterator[Float[np.ndarray, "rows inputs"]]:
-    """All inputs, of which as much is in memory at a time as an experiment or a block of it."""
-    return (rows for each in data for _, rows in blocks(each.u))
+def _beyond(data: Dataset, kind: str) -> Float[np.ndarray, " channels"]:
+    """Share of the test rows outside the training range; a gap is in it."""
+    low, high = np.inf, -np.inf
+    for rows in _row_blocks(data.train, kind):
+        low, high = np.fmin(low, rows).min(axis=0), np.fmax(high, rows).max(axis=0)
+    beyond = sum(np.sum((r < low) | (r > high), axis=0) for r in _row_blocks(data.test, kind))
+    return np.asarray(beyond / data.test.num_rows)
+
+
+def _row_blocks(data: Dataset, kind: str) -> Iterator[Float[np.ndarray, "rows channels"]]:
+    """All rows, of which as much is in memory at a time as an experiment or a block of it."""
+    return (rows for each in data for _, rows in blocks(getattr(each, kind)))
 
 
 def best_seed(training_rmse: Mapping[int, float]) -> int | None:
@@ -238,6 +248,12 @@ def own_rows(
     mean = baselines[MEAN].scores.training_rmse
     if mean is not None and own >= mean:
         return Finding("problem", f"{words}, by their mean with {mean:.3g}: nothing was learned.")
+    linear_own = baselines[ARX].scores.training_rmse
+    if linear_own is not None and own > _UNDERFITTED * linear_own:
+        advice = 'Train longer, with several `starts`, or from `start = "linear"`.'
+        return Finding(
+            "caution", f"{words}, by a linear ARX with {linear_own:.3g}: not yet learned. {advice}"
+        )
     both, grown = f"{words}, the test part with {rmse:.3g}", rmse / own
     if grown <= _OVERFITTED:
         return Finding("good", f"{both}: no sign of over-fitting.")
