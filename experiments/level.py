@@ -34,6 +34,7 @@ from .pages import DOCS, publish
 _NAME, _METHOD = "dryer", "cbf-ssm-50"
 _FUTURES, _JUDGED = 5, 3  # by which the settings of dryer were chosen
 PAST = 16  # inputs; the longest memory that the linear ARX of Table 1 may have
+_OTHERS = (20, 24, 32)
 _DRAWS = 4000
 _MEMORIES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)  # of e, from one row to the next
 _WALKS = (0.0, *10.0 ** np.arange(-2.5, -0.4, 0.25))  # of ℓ in a row, relative to the spread of e
@@ -56,13 +57,15 @@ class _Fit(NamedTuple):
     freedom: int  # of the t-distribution
 
 
-def expected_error(train: Experiment, u: Float[np.ndarray, "time 1"], seed: int = 0) -> Expected:
+def expected_error(
+    train: Experiment, u: Float[np.ndarray, "time 1"], past: int = PAST, seed: int = 0
+) -> Expected:
     """Of the rows with the inputs `u` that follow a record of one input and one output."""
     inputs = np.concatenate([train.u, u])
-    rows = np.arange(PAST, len(inputs))
-    lags = [inputs[rows - lag] for lag in range(PAST + 1)]
+    rows = np.arange(past, len(inputs))
+    lags = [inputs[rows - lag] for lag in range(past + 1)]
     x = np.concatenate([*lags, np.ones((len(rows), 1))], axis=1)
-    y, known = train.y[PAST:, 0], len(train) - PAST
+    y, known = train.y[past:, 0], len(train) - past
     fits = [_fit(x, y, known, memory, walk) for memory, walk in product(_MEMORIES, _WALKS)]
     evidence = np.array([fit.log_evidence for fit in fits])
     weights = np.exp(evidence - evidence.max())
@@ -133,9 +136,11 @@ def forecasts(data: Dataset) -> Iterator[tuple[str, Experiment, Experiment]]:
     yield "test", data.train[0], data.test[0]
 
 
-def compare(before: Experiment, after: Experiment, limit: float) -> dict[str, float]:
+def compare(
+    before: Experiment, after: Experiment, limit: float, past: int = PAST
+) -> dict[str, float]:
     """The error to expect, the one that came, and the chance that it is within a limit."""
-    found = expected_error(before, after.u)
+    found = expected_error(before, after.u, past)
     missed = after.y[:, 0] - found.mean
     low, middle, high = np.quantile(found.rmse, (0.1, 0.5, 0.9))
     return {
@@ -167,15 +172,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paper = read_json(CONFIGS / "paper_table1.json")
     assert paper is not None
     limit = sum(paper["table1"][_NAME][_METHOD])  # mean and one standard deviation
-    parts = forecasts(gpssm.load_dataset(_NAME))
+    data = gpssm.load_dataset(_NAME)
+    parts = forecasts(data)
+    ends = data.train[0], data.test[0]
     record = {
         "limit": limit,
         "forecasts": {words: compare(*each, limit) for words, *each in parts},
+        "chance with other memories": {
+            str(past): compare(*ends, limit, past)["chance"] for past in _OTHERS
+        },
         "versions": provenance(),
     }
     write_json(options.results / "level.json", record)
     publish(options.results, DOCS, table(record), "level")
     print(table(record))
+    others = record["chance with other memories"]
+    print(f"chance with other numbers of past inputs: {others}")
     return 0
 
 

@@ -79,7 +79,13 @@ def test_the_page_has_what_was_computed():
     assert level.table(record) in page
     test, prose = record["forecasts"]["test"], " ".join(page.split())
     assert f"that one has {test['rmse']:.3f}" in prose
-    assert "a chance of one in eleven" in prose
-    assert 1 / 11.5 < test["chance"] < 1 / 10.5
+    assert "a chance of about one in ten" in prose
+    assert 0.08 < test["chance"] < 0.12
+    others = record["chance with other memories"]
+    assert list(others) == ["20", "24", "32"]
+    assert (
+        f"the chance is {100 * min(others.values()):.0f} to {100 * max(others.values()):.0f} %"
+        in prose
+    )
     assert "to about ±0.08" in prose
     assert f"{test['offset_std']:.2f}" == "0.08"
