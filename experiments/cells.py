@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,7 @@ def run_cell(
     `figure` is where the forecast of the first seed and the first test experiment is drawn.
     """
     begin, watch = time.monotonic(), Stopwatch(progress)
+    data = settings.data.of(data)
     fitted = fit_method(method, data.train, settings, watch)
     seconds = time.monotonic() - begin
     forecasts = [forecast_by_protocol(predict, data.test) for predict in fitted.predictors]
@@ -167,9 +168,11 @@ class _Watched:
 
 
 def _draw(forecast: Forecast, data: Dataset, method: str, path: Path) -> None:
+    test = data.test
+    particles, measured = (test.restore(each)[1] for each in (forecast.particles, test[0].y))
     plot_forecast(
-        forecast,
-        data.test[0].y,
+        replace(forecast, particles=particles),
+        measured,
         path=path,
         title=f"{data.name}: {method}, seed 0, protocol `paper`",
         units=data.output_units,

@@ -71,7 +71,7 @@ def better_by_both(
 ) -> list[tuple[Any, ...]]:
     """What both judges prefer to the settings in use, the lowest product of both errors first.
 
-    Each is the values of `COMPARED`, of candidates that are likelier than a constant.
+    Each is the values of `COMPARED` and the drift, of candidates that are likelier than a constant.
     """
     found = judged(config, searches, dataset, method)
     constant = _CONSTANT * _OUTPUTS.get(dataset, 1)
@@ -113,7 +113,8 @@ def _candidates(record: dict[str, Any], judge: str, wanted: CellSettings) -> Ite
         }
         training = settings.training.replace(**tried)
         values, used = (
-            tuple(getattr(each, key) for key in COMPARED) for each in (training, wanted.training)
+            (*(getattr(own, key) for key in COMPARED), each.data.drift)
+            for each, own in ((settings, training), (wanted, wanted.training))
         )
         in_use = values == used and settings.model == wanted.model
         yield Candidate(scores["rmse"], scores["log_likelihood"], in_use, values)

@@ -22,8 +22,20 @@ CONFIGS = Path(__file__).with_name("configs")
 DATASETS = ("actuator", "ballbeam", "drive", "dryer", "furnace", "flutter", "tank", "sarcos")
 METHODS = (*GPSSM_METHODS, "constant-mean", "arx", "n4sid", "gru")
 _LEVELS, _PARTS = ("datasets", "methods"), ("model", "training", "gru")
+_ONLY_GPSSM = ("forecast_particles", "calibration_folds", "data")
 _SIZE_OF = "cbf-ssm-50"  # the GRU has as many parameters as this method
 _WINDOWS = ("batch_size", "sequence_length", "stride")
+
+
+class DataSettings(Settings):
+    """What is done to the data before anything is learned from them."""
+
+    drift: float | None = Field(
+        None, gt=0, description="size of the drift that is removed; None: nothing is"
+    )
+
+    def of(self, data: Dataset) -> Dataset:
+        return data if self.drift is None else data.remove_drift(self.drift)
 
 
 class CellSettings(Settings):
@@ -36,6 +48,7 @@ class CellSettings(Settings):
     validation: float | None = Field(
         None, gt=0, lt=1, description="share of the training part on which the best step is found"
     )
+    data: DataSettings = DataSettings()
     model: gpssm.Model | None = None
     training: gpssm.Training | None = None
     gru: GruSettings | None = None
@@ -76,7 +89,7 @@ def _gru_settings(config: dict[str, Any], data: Dataset) -> CellSettings:
     size = count_parameters(gpssm.method(_SIZE_OF, **model), data)
     windows = {name: training[name] for name in _WINDOWS if name in training}
     width = width_for(size, data.dim_u, data.dim_y)
-    for name in ("forecast_particles", "calibration_folds"):
+    for name in _ONLY_GPSSM:
         tables.pop(name, None)
     return CellSettings(**tables, gru=GruSettings(**{"width": width, **windows, **gru}))
 

@@ -77,7 +77,7 @@ def compare(
         "method": settings.model.name,
         "settings": plain(settings),
         "judge": folds.label,
-        "parts": [fit_part(part, settings, progress) for part in folds.of(data)],
+        "parts": [fit_part(part, settings, progress) for part in folds.of(settings.data.of(data))],
         "versions": provenance(),
     }
 

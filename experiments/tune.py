@@ -83,7 +83,9 @@ def make_job(
         label=f"{data.name} {method} {candidate}",
         path=results / data.name / method / file_name(candidate, beside, folds),
         settings=settings,
-        run=lambda progress: cross_validate(folds.of(data), settings, candidate, beside, progress),
+        run=lambda progress: cross_validate(
+            folds.of(settings.data.of(data)), settings, candidate, beside, progress
+        ),
         rounds=folds.held,
     )
 

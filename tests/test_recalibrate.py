@@ -129,9 +129,9 @@ def test_folds_without_a_measurement_have_no_say():
     y = np.arange(100.0)[:, None]
     y[40:60] = np.nan
     data = Dataset.from_arrays(y, np.ones((100, 1)))
-    firsts = [part.test[0].start for part in cut_folds(data, 5, None, 4)]
+    firsts = [part.test[0].start for part in cut_folds(data, 5, False, 4)]
     assert firsts == [0, 20, 60, 80]
     y[:] = np.nan
     y[:2] = 1.0
     with pytest.raises(DataError, match="none of which has measurements"):
-        cut_folds(Dataset.from_arrays(y, np.ones((100, 1))), 5, None, 4)
+        cut_folds(Dataset.from_arrays(y, np.ones((100, 1))), 5, False, 4)

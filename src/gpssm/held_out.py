@@ -59,14 +59,16 @@ def recalibrate(
 
     `data` is what they were trained on. The fit of the first run is repeated once per fold, on
     the rest of the data; all runs get what the fold in the middle asks for. So it costs as much
-    as `folds` fits of one seed. With a `half_life` a fold is a future, which only what came before
-    it may forecast, and which half of the data or more came before. With a `run_dir` each of these
-    fits has a folder in it, and the same call goes on where it was stopped.
+    as `folds` fits of one seed. With a `half_life`, or where a drift was removed, a fold is a
+    future, which only what came before it may forecast, and which half of the data or more came
+    before. With a `run_dir` each of these fits has a folder in it, and the same call goes on where
+    it was stopped.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
     _check_data(several, data)
     first, shown = several[0], {"quiet": quiet, "progress": progress}
-    parts = cut_folds(data, folds, first.training.half_life, first.training.validation_warmup)
+    ahead = first.training.half_life is not None or data.has_drift
+    parts = cut_folds(data, folds, ahead, first.training.validation_warmup)
     folders = [None if run_dir is None else Path(run_dir) / f"fold-{i}" for i in range(len(parts))]
     found = [
         _fold_likelihoods(first, part, {**shown, "run_dir": folder})
@@ -91,14 +93,14 @@ def _check_data(runs: Sequence[Run], data: Dataset) -> None:
         raise DataError(expected("data", given, f"{wanted}, those of the runs", remedy))
 
 
-def cut_folds(data: Dataset, folds: int, half_life: float | None, warmup: int) -> list[Dataset]:
+def cut_folds(data: Dataset, folds: int, ahead: bool, warmup: int) -> list[Dataset]:
     """The folds on which noise is set; refused where what is held out is too short to forecast.
 
-    With a half-life those futures that much was known before: a model of little data would ask for
-    too much noise. A fold that gaps leave nothing to forecast, or to learn an output from, is none.
+    `ahead`: those futures that much was known before: a model of little data would ask for too much
+    noise. A fold that gaps leave nothing to forecast, or to learn an output from, is none.
     """
-    parts = blocked_folds(data, folds, ahead=half_life is not None)
-    if half_life is not None:
+    parts = blocked_folds(data, folds, ahead=ahead)
+    if ahead:
         known = [part for part in parts if 2 * part.train.num_rows >= data.num_rows]
         parts = known or parts[-1:]
     shortest = min(len(each) for part in parts for each in part.test)

@@ -119,7 +119,7 @@ def _check_folds(config: RunConfig, model: Model, data: Dataset) -> None:
     training = Training(**config.training)
     warmup = max(training.validation_warmup, model.shortest_warmup)
     try:
-        cut_folds(data, config.calibration_folds, training.half_life, warmup)
+        cut_folds(data, config.calibration_folds, training.half_life is not None, warmup)
     except DataError as error:
         words = str(error).removeprefix("folds: ")
         raise DataError(f"--calibration-folds {config.calibration_folds}: {words}") from error

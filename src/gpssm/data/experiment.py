@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from ..errors import DataError, expected
 from .disk import blocks, stays_on_disk
-from .steps import Trend, block_means
+from .steps import Removed, block_means
 
 PARTS = ("train", "validation", "test")
 MIN_ROWS = 2  # a single row shows no transition
@@ -31,7 +31,7 @@ class Experiment:
     part: str = ""
     start: int = 0
     stride: int = 1
-    trends: tuple[Trend, ...] = ()
+    trends: tuple[Removed, ...] = ()
 
     def __post_init__(self) -> None:
         _check_rows(self.u, self.y, self.label)
@@ -91,14 +91,18 @@ class Experiment:
         u = block_means(self.u, factor) if average_inputs else self.u[::factor]
         return replace(self, u=u, y=self.y[::factor], stride=self.stride * factor)
 
-    def without(self, trend: Trend) -> "Experiment":
-        """The same rows with a trend subtracted from the outputs."""
+    def without(self, trend: Removed) -> "Experiment":
+        """The same rows with a trend or a drift subtracted from the outputs."""
         return replace(self, y=self.y - trend(self.rows), trends=(*self.trends, trend))
 
     def removed(self, rows: Int[np.ndarray, " time"]) -> Float[np.ndarray, "time outputs"]:
         """All that was subtracted from the outputs at these rows of the original record."""
         nothing = np.zeros((len(rows), self.y.shape[1]))
         return sum((trend(rows) for trend in self.trends), nothing)
+
+    def original(self) -> "Experiment":
+        """The same rows with all of that added back."""
+        return replace(self, y=self.y + self.removed(self.rows), trends=())
 
 
 def _two_dimensional(values: Any, field: str) -> Float[np.ndarray, "time channels"]:

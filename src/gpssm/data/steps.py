@@ -2,11 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from ..errors import DataError, expected
+
+
+@runtime_checkable
+class Removed(Protocol):
+    """Something that was subtracted from the outputs, and can be added back to a forecast."""
+
+    def __call__(self, rows: Int[np.ndarray, " time"]) -> Float[np.ndarray, "time outputs"]:
+        """What it was at these rows of the original record."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

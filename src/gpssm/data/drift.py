@@ -1,0 +1,172 @@
+"""A level that drifts, whatever the inputs do: found beside their effect, and taken out.
+
+A heater that warms up, a sensor that ages: the outputs move slowly though the inputs stay the
+same. Every output, in units of its spread, is taken for a sum of Gaussian processes:
+
+    y[t] = Σ g[i] u[t−i] + c + ℓ[t] + e[t]
+           g   impulse response that decays:   cov(g[i], g[j]) = γ λ^max(i, j)
+           ℓ   half a slope, half a random walk; `size` is its spread after one record's length
+           e   noise with a memory:            cov(e[s], e[t]) = α ρ^|s−t| + σ² [s = t]
+
+γ, λ, α, ρ and σ² are those under which the outputs are most likely. `size` is for the caller to
+choose, by how well futures are forecast. The mean of ℓ, given all outputs, is a function of time:
+a straight line after the last row, and the less steep the less the record tells of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from scipy.optimize import minimize
+
+from ..errors import DataError, expected
+from .experiment import Experiment
+
+MOST_ROWS = 1000  # that are looked at: a drift is slow, and the work grows with their cube
+_MEMORY = (8, 100)  # past inputs, at least and at most
+_SHARE = 10  # of the shortest record that they may take
+_WIDE = 100.0  # variance of the constant c
+# log γ, logit λ, log α, logit ρ, log σ²: where the search begins, and between what it stays.
+_START = (-2.0, 1.5, -5.0, 2.0, -5.0)
+_BOUNDS = ((-12.0, 6.0), (-3.0, 6.0), (-16.0, 3.0), (-3.0, 6.0), (-16.0, 3.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """The mean of ℓ in one record, in the units of its outputs, as a function of the row."""
+
+    size: float
+    origin: int  # the row at which it is zero
+    span: float  # rows after which its spread should be `size`
+    rows: Int[np.ndarray, " seen"]
+    weights: Float[np.ndarray, "seen outputs"]
+
+    def __call__(self, rows: Int[np.ndarray, " time"]) -> Float[np.ndarray, "time outputs"]:
+        """The level at these rows of the original record."""
+        s, t = ((each - self.origin) / self.span for each in (rows, self.rows))
+        return self.size**2 * _wander(s[:, None], t) @ self.weights
+
+
+class _Seen(NamedTuple):
+    """Rows of the training records, in units of the spread of their channels."""
+
+    past: Float[np.ndarray, "rows memory inputs"]  # the newest first
+    record: Int[np.ndarray, " rows"]
+    row: Int[np.ndarray, " rows"]  # of the original record
+    y: Float[np.ndarray, "rows outputs"]
+
+
+class _Pairs(NamedTuple):
+    """What the covariance of two rows depends on, for all pairs of them."""
+
+    past: Float[np.ndarray, "rows memory inputs"]
+    apart: Float[np.ndarray, "rows rows"]  # in samples; infinitely far in another record
+    level: Float[np.ndarray, "rows rows"]  # covariance of ℓ
+
+
+def find_drifts(runs: Sequence[Experiment], size: float, names: Sequence[str]) -> dict[str, Drift]:
+    """The drift of each record by its name, which all pieces of it have."""
+    if not 0.0 < size < np.inf:
+        wanted = "a positive number, the spread of the drift in units of that of the output"
+        raise DataError(expected("remove_drift", f"size {size}", wanted))
+    records = list(dict.fromkeys(run.name for run in runs))
+    origins = [min(run.start for run in runs if run.name == name) for name in records]
+    ends = [max(int(run.rows[-1]) for run in runs if run.name == name) for name in records]
+    span = float(max(end - origin for origin, end in zip(origins, ends, strict=True)))
+    seen = _look_at(runs, records)
+    weights = np.zeros_like(seen.y)
+    for channel, name in enumerate(names):
+        measured = np.flatnonzero(~np.isnan(seen.y[:, channel]))
+        if len(measured) < _MEMORY[0]:
+            given = f"{len(measured)} usable rows of output {name!r}"
+            raise DataError(expected("remove_drift", given, f"at least {_MEMORY[0]}"))
+        chosen = _spread_over(measured)
+        pairs = _pairs(_Seen(*(each[chosen] for each in seen)), origins, span, size, runs[0].stride)
+        y = seen.y[chosen, channel]
+        spread = float(np.std(y)) or 1.0
+        weights[chosen, channel] = spread * _weigh(pairs, (y - y.mean()) / spread)
+    return {
+        name: Drift(size, origins[i], span, seen.row[mine], weights[mine])
+        for i, name in enumerate(records)
+        for mine in [seen.record == i]
+    }
+
+
+def no_drift(size: float, outputs: int) -> Drift:
+    """Of a record of which nothing was seen."""
+    return Drift(size, 0, 1.0, np.zeros(0, dtype=int), np.zeros((0, outputs)))
+
+
+def _look_at(runs: Sequence[Experiment], records: Sequence[str]) -> _Seen:
+    """All rows whose past inputs are known."""
+    shortest = min(len(run) for run in runs)
+    memory = min(int(np.clip(shortest // _SHARE, *_MEMORY)), shortest - 1)
+    u = np.concatenate([run.u for run in runs])
+    mean, spread = u.mean(axis=0), u.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    found = []
+    for run in runs:
+        rows = np.arange(memory, len(run))
+        past = ((run.u - mean) / scale)[rows[:, None] - np.arange(memory + 1)]
+        record = np.full(len(rows), records.index(run.name))
+        found.append(_Seen(past, record, run.rows[rows], run.y[rows]))
+    return _Seen(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def _spread_over(rows: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " chosen"]:
+    """At most `MOST_ROWS` of them, evenly."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, MOST_ROWS).round().astype(int)]
+
+
+def _pairs(seen: _Seen, origins: Sequence[int], span: float, size: float, stride: int) -> _Pairs:
+    same = seen.record[:, None] == seen.record
+    apart = np.where(same, np.abs(seen.row[:, None] - seen.row) / stride, np.inf)
+    time = (seen.row - np.asarray(origins)[seen.record]) / span
+    return _Pairs(seen.past, apart, np.where(same, size**2 * _wander(time[:, None], time), 0.0))
+
+
+def _wander(s: Float[np.ndarray, "a #b"], t: Float[np.ndarray, " b"]) -> Float[np.ndarray, "a b"]:
+    """Covariance of half a slope and half a random walk, both zero at time zero."""
+    return 0.5 * (s * t + 0.5 * (np.abs(s) + np.abs(t) - np.abs(s - t)))
+
+
+def _weigh(pairs: _Pairs, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    """K⁻¹ y with the covariance under which y is most likely."""
+    with jax.enable_x64(True):
+        given = jax.tree.map(jnp.asarray, pairs), jnp.asarray(y)
+        found = minimize(
+            lambda raw: tuple(np.asarray(each) for each in _surprise(jnp.asarray(raw), *given)),
+            np.array(_START),
+            jac=True,
+            bounds=_BOUNDS,
+            method="L-BFGS-B",
+        )
+        return np.linalg.solve(np.asarray(_covariance(jnp.asarray(found.x), given[0])), y)
+
+
+@jax.jit
+@jax.value_and_grad
+def _surprise(raw: Float[Array, "5"], pairs: _Pairs, y: Float[Array, " rows"]) -> Float[Array, ""]:
+    """−log N(y; 0, K) without its constant."""
+    L = jnp.linalg.cholesky(_covariance(raw, pairs))
+    whitened = jax.scipy.linalg.solve_triangular(L, y, lower=True)
+    return 0.5 * whitened @ whitened + jnp.sum(jnp.log(jnp.diag(L)))
+
+
+def _covariance(raw: Float[Array, "5"], pairs: _Pairs) -> Float[Array, "rows rows"]:
+    """K, of all rows with each other."""
+    γ, α, σ2 = jnp.exp(raw[0]), jnp.exp(raw[2]), jnp.exp(raw[4])
+    λ, ρ = jax.nn.sigmoid(raw[1]), jax.nn.sigmoid(raw[3])
+    rows, memory, _ = pairs.past.shape
+    age = jnp.arange(memory)
+    P = γ * λ ** jnp.maximum(age[:, None], age[None, :])
+    weighted = jnp.einsum("aiu,im->amu", pairs.past, P)
+    response = weighted.reshape(rows, -1) @ pairs.past.reshape(rows, -1).T
+    noise = α * ρ**pairs.apart + σ2 * jnp.eye(rows)
+    return response + _WIDE + pairs.level + noise
