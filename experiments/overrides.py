@@ -1,6 +1,7 @@
 """Settings from the command line, on top of all that a file says.
 
 --set training.steps=500,1000 --set model.noise_draw=shared --set training.half_life=null,100
+--set calibration_folds=5
 """
 
 import tomllib
@@ -11,14 +12,14 @@ from gpssm.errors import ConfigError, expected
 from .config import merge
 
 _NOTHING = "null"  # TOML has no word for it
-Candidate = dict[str, Any]  # "training.steps" → 500
+Candidate = dict[str, Any]  # "training.steps" → 500; ".calibration_folds" → 5, which has no table
 Grid = dict[str, dict[str, list[Any]]]
 
 
 def parse_set(text: str) -> Grid:
     """`training.steps=500,1000` as a grid of one setting."""
     name, _, values = text.partition("=")
-    table, _, key = name.partition(".")
+    table, _, key = name.rpartition(".")
     found = tomllib.loads(f"values = [{_quoted(values)}]")["values"]
     return {table: {key: [None if value == _NOTHING else value for value in found]}}
 
@@ -37,7 +38,7 @@ def with_candidate(
     own: dict[str, Any] = {}
     for name, value in candidate.items():
         table, _, key = name.partition(".")
-        own.setdefault(table, {})[key] = value
+        (own.setdefault(table, {}) if table else own)[key] = value
     return merge(config, {"datasets": {dataset: {"methods": {method: own}}}})
 
 

@@ -355,6 +355,7 @@ def _settings_text(record: dict[str, Any]) -> str:
     model = {key: Model.model_fields[key].default for key in _MODEL} | used.get("model", {})
     pairs = [(key, model[key]) for key in _MODEL] if "model" in used else []
     pairs += [(key, used["training"][key]) for key in _TRAINING] if "training" in used else []
+    pairs += [("drift", size)] if (size := used.get("data", {}).get("drift")) else []
     pairs += [("half_life", rows)] if (rows := used.get("training", {}).get("half_life")) else []
     pairs += [("starts", n)] if (n := used.get("training", {}).get("starts", 1)) > 1 else []
     pairs += list(used.get("gru", {}).items())

@@ -55,6 +55,7 @@ def run_plant(
     data: Dataset, settings: CellSettings, progress: ProgressFactory, figure: Path
 ) -> dict[str, Any]:
     made_by = provenance()  # before the figure is written: that makes a clean tree a changed one
+    data = settings.data.of(data)
     (run,) = fit_runs(data, settings, progress)
     found = gpssm.stability(run, data.train, horizon=HORIZON)
     figure.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,9 @@ study; the other way stands beside it.
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import combinations, product
+from operator import or_
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -35,6 +37,7 @@ from gpssm.report import markdown_table, mean_std
 from gpssm.training import FAILED, cut_stretches, long_stretches, open_loop_loss
 from gpssm.training.progress import ProgressFactory
 
+from .changes import CHANGES
 from .config import CONFIGS, DATASETS, CellSettings, cell_settings, merge, plain, read_config
 from .files import ROOT, provenance, read_json
 from .grid import Job, add_cluster_option, run_jobs
@@ -194,12 +197,11 @@ def _tested(record: dict[str, Any]) -> tuple[str, str]:
 def read_tested(results: Path) -> tuple[Cells, Cells]:
     """The cells of the table, and the same ones with one start.
 
-    Where the table's noise is set on other folds by now, those of then: nothing else is to differ.
+    Where the table has other settings by now, the cells of then: nothing else is to differ.
     """
-    cells, *others = (
-        read_cells(results / name / "table1") for name in (".", "five_folds", "one_start")
-    )
-    return {name: row | others[0][name] for name, row in cells.items()}, others[1]
+    folders = (".", *(change.folder for change in CHANGES.values()), "one_start")
+    cells, *then, alone = (read_cells(results / name / "table1") for name in folders)
+    return {name: reduce(or_, (each[name] for each in then), cells[name]) for name in cells}, alone
 
 
 def write_starts(results: Path) -> list[Path]:

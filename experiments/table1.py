@@ -17,8 +17,8 @@ import gpssm
 from gpssm.data import Dataset
 
 from . import pages
-from .bands import write_bands
 from .cells import run_cell
+from .changes import write_changes
 from .choices import write_choices
 from .config import CONFIGS, DATASETS, METHODS, cell_settings, quick, read_config
 from .files import ROOT
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = [] if options.pages else _compute(options, results)
     for line in failed:
         print(f"FAILED {line}", file=sys.stderr)
-    write_all = pages.write_pages, write_choices, write_simulated, write_starts, write_bands
+    write_all = pages.write_pages, write_choices, write_simulated, write_starts, write_changes
     for path in dict.fromkeys(path for write in write_all for path in write(results)):
         print(path)
     return 1 if failed else 0

@@ -23,6 +23,11 @@ def test_a_candidate_wins_over_every_layer(data, tiny):
     assert cell_settings(found, data, "vcdt").training.steps == 4
 
 
+def test_a_setting_of_the_cell_itself_has_no_table(data, tiny):
+    found = with_candidate(tiny, data.name, "vcdt", parse_candidate(["calibration_folds=7"]))
+    assert cell_settings(found, data, "vcdt").calibration_folds == 7
+
+
 def test_settings_of_one_value_each():
     found = parse_candidate(["training.state_kl=1.0", "model.noise_draw=shared"])
     assert found == {"training.state_kl": 1.0, "model.noise_draw": "shared"}

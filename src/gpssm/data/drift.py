@@ -27,9 +27,9 @@ from ..errors import DataError, expected
 from .experiment import Experiment
 
 MOST_ROWS = 1000  # that are looked at: a drift is slow, and the work grows with their cube
-_MEMORY = (8, 100)  # past inputs, at least and at most
-_SHARE = 10  # of the shortest record that they may take
+_MEMORY = (8, 100)  # past inputs, at least and at most; between these a tenth of the longest piece
 _WIDE = 100.0  # variance of the constant c
+_FAR = 1e9  # samples between rows of two records
 # log γ, logit λ, log α, logit ρ, log σ²: where the search begins, and between what it stays.
 _START = (-2.0, 1.5, -5.0, 2.0, -5.0)
 _BOUNDS = ((-12.0, 6.0), (-3.0, 6.0), (-16.0, 3.0), (-3.0, 6.0), (-16.0, 3.0))
@@ -52,7 +52,7 @@ class Drift:
 
 
 class _Seen(NamedTuple):
-    """Rows of the training records, in units of the spread of their channels."""
+    """Rows of the training records; the inputs in units of their spread."""
 
     past: Float[np.ndarray, "rows memory inputs"]  # the newest first
     record: Int[np.ndarray, " rows"]
@@ -64,7 +64,7 @@ class _Pairs(NamedTuple):
     """What the covariance of two rows depends on, for all pairs of them."""
 
     past: Float[np.ndarray, "rows memory inputs"]
-    apart: Float[np.ndarray, "rows rows"]  # in samples; infinitely far in another record
+    apart: Float[np.ndarray, "rows rows"]  # in samples
     level: Float[np.ndarray, "rows rows"]  # covariance of ℓ
 
 
@@ -78,14 +78,11 @@ def find_drifts(runs: Sequence[Experiment], size: float, names: Sequence[str]) -
     ends = [max(int(run.rows[-1]) for run in runs if run.name == name) for name in records]
     span = float(max(end - origin for origin, end in zip(origins, ends, strict=True)))
     seen = _look_at(runs, records)
+    time = (seen.row - np.asarray(origins)[seen.record]) / span
     weights = np.zeros_like(seen.y)
     for channel, name in enumerate(names):
-        measured = np.flatnonzero(~np.isnan(seen.y[:, channel]))
-        if len(measured) < _MEMORY[0]:
-            given = f"{len(measured)} usable rows of output {name!r}"
-            raise DataError(expected("remove_drift", given, f"at least {_MEMORY[0]}"))
-        chosen = _spread_over(measured)
-        pairs = _pairs(_Seen(*(each[chosen] for each in seen)), origins, span, size, runs[0].stride)
+        chosen = _usable(seen.y[:, channel], name)
+        pairs = _pairs(_Seen(*(each[chosen] for each in seen)), time[chosen], size, runs[0].stride)
         y = seen.y[chosen, channel]
         spread = float(np.std(y)) or 1.0
         weights[chosen, channel] = spread * _weigh(pairs, (y - y.mean()) / spread)
@@ -103,8 +100,7 @@ def no_drift(size: float, outputs: int) -> Drift:
 
 def _look_at(runs: Sequence[Experiment], records: Sequence[str]) -> _Seen:
     """All rows whose past inputs are known."""
-    shortest = min(len(run) for run in runs)
-    memory = min(int(np.clip(shortest // _SHARE, *_MEMORY)), shortest - 1)
+    memory = int(np.clip(max(len(run) for run in runs) // 10, *_MEMORY))
     u = np.concatenate([run.u for run in runs])
     mean, spread = u.mean(axis=0), u.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
@@ -117,17 +113,18 @@ def _look_at(runs: Sequence[Experiment], records: Sequence[str]) -> _Seen:
     return _Seen(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 
-def _spread_over(rows: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " chosen"]:
-    """At most `MOST_ROWS` of them, evenly."""
-    if len(rows) <= MOST_ROWS:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, MOST_ROWS).round().astype(int)]
+def _usable(y: Float[np.ndarray, " rows"], name: str) -> Int[np.ndarray, " chosen"]:
+    """The rows in which an output was measured, or some of them, evenly spread."""
+    rows = np.flatnonzero(~np.isnan(y))
+    if len(rows) < _MEMORY[0]:
+        given = f"{len(rows)} measured rows of output {name!r} with enough past inputs"
+        raise DataError(expected("remove_drift", given, f"at least {_MEMORY[0]}", "Record more."))
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).round().astype(int)]
 
 
-def _pairs(seen: _Seen, origins: Sequence[int], span: float, size: float, stride: int) -> _Pairs:
+def _pairs(seen: _Seen, time: Float[np.ndarray, " rows"], size: float, stride: int) -> _Pairs:
     same = seen.record[:, None] == seen.record
-    apart = np.where(same, np.abs(seen.row[:, None] - seen.row) / stride, np.inf)
-    time = (seen.row - np.asarray(origins)[seen.record]) / span
+    apart = np.where(same, np.abs(seen.row[:, None] - seen.row) / stride, _FAR)
     return _Pairs(seen.past, apart, np.where(same, size**2 * _wander(time[:, None], time), 0.0))
 
 
