@@ -1,13 +1,21 @@
-"""A folder belongs to what has started in it: something else is refused, with the difference."""
+"""A folder belongs to what has started in it: something else is refused, with the difference.
+
+And so is the same thing a second time while the first is still at work there.
+"""
 
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from .errors import ConfigError
+from filelock import FileLock, Timeout
+
+from .errors import ConfigError, expected
+
+LOCK = ".lock"  # in a folder that somebody has worked in
 
 
 def claim(
@@ -37,6 +45,23 @@ def claim(
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(identity, indent=2), encoding="utf-8")
     os.replace(temporary, path)
+
+
+@contextmanager
+def alone_in(folder: Path, field: str) -> Iterator[None]:
+    """Nobody else works in this folder meanwhile; a process that dies lets go of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        try:
+            held.enter_context(FileLock(folder / LOCK, blocking=False))
+        except Timeout:
+            remedy = f"Wait for the process that is at work there, or use another {field}."
+            raise ConfigError(
+                expected(field, f"{folder}, which is in use", "a folder of its own", remedy)
+            ) from None
+        except OSError:
+            pass  # some network disks cannot lock: no reason to refuse them
+        yield
 
 
 def _read(path: Path, field: str) -> dict[str, Any]:

@@ -95,3 +95,9 @@ def test_a_band_that_was_not_asked_for_is_refused(run, record):
         found.interval(0.95)
     with pytest.raises(DataError, match=r"levels: got 1\.0, expected numbers between 0 and 1"):
         run.outlook(*record, levels=(1.0,))
+
+
+@pytest.mark.parametrize("levels", [0.5, ((0.1, 0.9),)])
+def test_one_level_is_not_several(levels):
+    with pytest.raises(DataError, match=r"levels: got .*, expected a sequence of numbers"):
+        outlook.check_levels(levels)

@@ -13,7 +13,7 @@ from gpssm.held_out import cut_folds
 from gpssm.inference import Model
 from gpssm.report.evaluation import evaluate_baselines
 from gpssm.report.summary import best_seed
-from gpssm.training import Training, TrainingStopped, is_first, on_first
+from gpssm.training import Training, is_first, on_first
 
 from .configuration import RunConfig, make_config, read_config
 from .folders import (
@@ -134,9 +134,6 @@ def train(config: RunConfig, model: Model, data: Dataset, out: Path) -> None:
     try:
         runs = gpssm.fit(model, data.train, seeds=config.seeds, **settings, **config.training)
         runs = _recalibrated(runs, data.train, config.calibration_folds, out)
-    except TrainingStopped:
-        say("Run the same command again to go on.")
-        raise
     except ConfigError as error:
         raise ConfigError(str(error).replace("run_dir", "--out")) from error
     if is_first():

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpssm.claims import LOCK
 from gpssm.data import Dataset
 from gpssm.data.archive import load_saved_dataset, save_dataset
 from gpssm.errors import ConfigError, ModelFileError, expected
@@ -109,7 +110,7 @@ def _holds_inputs(path: Path) -> bool:
     """Whether all in it is what `keep_inputs` writes, or was writing."""
     names = {each.name for each in path.iterdir()}
     written = {name for name in names if not re.fullmatch(r"\.(config\.toml|data\.npz)\..*", name)}
-    if not written <= {CONFIG, DATA}:
+    if not written <= {CONFIG, DATA, LOCK}:
         return False
     try:
         return CONFIG not in written or bool(RunConfig(**read_config(path / CONFIG)))
@@ -131,7 +132,8 @@ def check_study_folder(path: Path) -> None:
 def _check_own(path: Path, own: bool, wanted: str) -> None:
     if path.exists() and not path.is_dir():
         raise ConfigError(expected("--out", f"{path}, which is a file", "a folder"))
-    if path.is_dir() and any(path.iterdir()) and not own:
+    others = path.is_dir() and any(each.name != LOCK for each in path.iterdir())
+    if others and not own:
         remedy = "Choose another name: nothing in it is touched."
         raise ConfigError(expected("--out", f"{path}, which holds other files", wanted, remedy))
 

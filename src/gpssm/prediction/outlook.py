@@ -7,6 +7,7 @@ at work at any time does not depend on the length.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -54,8 +55,11 @@ class Piece(eqx.Module):
     quantiles: Float[Array, "levels time outputs scenarios"]
 
 
-def check_levels(levels: Sequence[float]) -> None:
-    """Quantiles lie strictly between 0 and 1."""
+def check_levels(levels: Any) -> None:
+    """Several numbers, strictly between 0 and 1."""
+    if np.ndim(levels) != 1:
+        remedy = f"levels=({levels},)" if np.ndim(levels) == 0 else ""
+        raise DataError(expected("levels", levels, "a sequence of numbers", remedy))
     for level in levels:
         if not 0.0 < level < 1.0:
             raise DataError(expected("levels", level, "numbers between 0 and 1"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpssm.claims import claim
+from gpssm.claims import alone_in, claim
 from gpssm.data import Dataset
 from gpssm.errors import DataError, expected
 
@@ -43,7 +43,15 @@ def sweep(
     or on Ray with a `cluster`.
     """
     folder, parts = Path(out), _training_parts(study, data)
-    claim(folder / IDENTITY, _identity(study, parts), "out")
+    with alone_in(folder, "out"):
+        claim(folder / IDENTITY, _identity(study, parts), "out")
+        return _run(study, parts, folder, cluster, quiet)
+
+
+def _run(
+    study: Study, parts: dict[str, Dataset], folder: Path, cluster: Cluster | None, quiet: bool
+) -> Sweep:
+    """Round after round, until every trial is in the table or was lost."""
     trials, names = Trials(folder / TABLE, study), tuple(parts)
     lost: list[str] = []
     with open_runner(cluster) as runner, open_display(quiet) as display:

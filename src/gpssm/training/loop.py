@@ -25,7 +25,7 @@ from .phases import Phase, phase_at
 from .processes import are_several, largest, lost_processes_explained, wait_for_all
 from .progress import ProgressFactory, silent
 from .settings import Training
-from .signals import StopRequest, stop, watch_signals
+from .signals import StopRequest, stop, stops_told, watch_signals
 from .step import Dials, StepInfo, TrainingState, batch_gradient, train_step, undialled
 from .track import Track, histories
 from .validation import Stretches
@@ -73,6 +73,7 @@ def train(
     track = Track.resume(saved) if saved else track
     config = systems[0].config
     with (
+        stops_told(),
         progress(config.name, training.steps) as shown,
         _watch(checkpoints) as request,
         Reader(runs.keys, partial(_chunk, config, phases, devices)) as reader,

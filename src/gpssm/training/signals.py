@@ -15,17 +15,29 @@ from .processes import is_first
 class TrainingStopped(SystemExit):
     """Training was asked to stop and has saved. Exit code 130 (SIGINT) or 143 (SIGTERM)."""
 
+    def __init__(self, code: int, words: str = "") -> None:
+        super().__init__(code)
+        self.words = words
+
 
 def stop(number: int, step: int, run_dir: Path) -> NoReturn:
-    """Say how to go on, and leave."""
+    """Leave, with what is to be said then."""
     name = signal.Signals(number).name
-    if is_first():
-        print(
-            f"Stopped at step {step} by {name}; saved in {run_dir}. "
-            "Make the same call again, with the same run_dir, to go on.",
-            file=sys.stderr,
-        )
-    raise TrainingStopped(128 + number)
+    remedy = "Run the same command again to go on."
+    raise TrainingStopped(
+        128 + number, f"Stopped at step {step} by {name}; saved in {run_dir}. {remedy}"
+    )
+
+
+@contextmanager
+def stops_told() -> Iterator[None]:
+    """Say how to go on, after all that a progress display has to say at its end."""
+    try:
+        yield
+    except TrainingStopped as stopped:
+        if is_first():
+            print(stopped.words, file=sys.stderr)
+        raise
 
 
 class StopRequest:
