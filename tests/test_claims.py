@@ -1,5 +1,6 @@
 """A folder belongs to what has started in it, also if somebody has broken its file."""
 
+import errno
 import signal
 import subprocess
 import sys
@@ -35,43 +36,67 @@ def test_a_damaged_file_is_one_sentence(tmp_path):
         claim(path, {"training": {}}, "run_dir")
 
 
-def test_one_at_a_time(tmp_path):
-    with alone_in(tmp_path / "new", "--out"):
-        taken = pytest.raises(ConfigError, match=r"--out: got .*in use.*another --out")
-        with taken, alone_in(tmp_path / "new", "--out"):
-            pass
-        with alone_in(tmp_path / "other", "--out"):
-            pass
-    with alone_in(tmp_path / "new", "--out"):
+@pytest.fixture
+def elsewhere():
+    """Starts a process that works in a folder, and says when it does."""
+    started = []
+
+    def hold(folder):
+        command = [sys.executable, "-c", HOLDER, str(folder)]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        assert started[-1].stdout.readline() == "here\n"
+        return started[-1]
+
+    yield hold
+    for process in started:
+        process.kill()
+        process.wait(60)
+
+
+def test_one_process_at_a_time(tmp_path, elsewhere):
+    elsewhere(tmp_path / "taken")
+    refused = pytest.raises(ConfigError, match=r"--out: got .*in use.*another --out")
+    with refused, alone_in(tmp_path / "taken", "--out"):
+        pass
+    with alone_in(tmp_path / "other", "--out"):
         pass
 
 
-def test_a_killed_process_lets_go(tmp_path):
-    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
-    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert holder.stdout.readline() == "here\n"
-        with pytest.raises(ConfigError, match="in use"), alone_in(tmp_path, "run_dir"):
-            pass
-    finally:
-        holder.send_signal(signal.SIGKILL)
-        holder.wait(60)
+def test_a_killed_process_lets_go(tmp_path, elsewhere):
+    holder = elsewhere(tmp_path)
+    holder.send_signal(signal.SIGKILL)
+    holder.wait(60)
     with alone_in(tmp_path, "run_dir"):
         pass
 
 
-def test_a_disk_that_cannot_lock_is_no_obstacle(tmp_path, monkeypatch):
-    def refuse(lock):
-        raise OSError("no locks available")
+def test_a_process_that_is_there_may_come_in_again(tmp_path):
+    with alone_in(tmp_path, "--out"):
+        with alone_in(tmp_path, "run_dir"):
+            pass
+        command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+        other = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "in use" in other.stderr, "the inner one has let go for the outer one"
 
-    monkeypatch.setattr("gpssm.claims.FileLock.__enter__", refuse)
-    with alone_in(tmp_path, "run_dir"):
-        pass
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock is of Unix")
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_disk_that_cannot_lock_is_no_obstacle(tmp_path, monkeypatch, code):
+    def refuse(*_):
+        raise OSError(code, "no locks here")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    for _ in range(2):  # also where an earlier one has left its file
+        with alone_in(tmp_path, "run_dir"):
+            pass
 
 
-def test_a_fit_is_alone_in_its_folder(tmp_path):
+def test_a_fit_is_alone_in_its_folder(tmp_path, elsewhere):
     y = np.sin(0.3 * np.arange(60))
     settings = {"y": y, "run_dir": tmp_path, "steps": 1, "quiet": True}
-    with alone_in(tmp_path, "run_dir"), pytest.raises(ConfigError, match=r"run_dir: got .*in use"):
+    holder = elsewhere(tmp_path)
+    with pytest.raises(ConfigError, match=r"run_dir: got .*in use"):
         gpssm.fit(gpssm.pr_ssm(dim_x=1), **settings)
+    holder.kill()
+    holder.wait(60)
     assert gpssm.fit(gpssm.pr_ssm(dim_x=1), **settings).seed == 0

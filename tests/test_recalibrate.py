@@ -131,7 +131,20 @@ def test_folds_without_a_measurement_have_no_say():
     data = Dataset.from_arrays(y, np.ones((100, 1)))
     firsts = [part.test[0].start for part in cut_folds(data, 5, False, 4)]
     assert firsts == [0, 20, 60, 80]
+    with_trend = cut_folds(data.detrend(1), 5, False, 4)
+    assert [part.test[0].start for part in with_trend] == firsts
     y[:] = np.nan
     y[:2] = 1.0
     with pytest.raises(DataError, match="none of which has measurements"):
         cut_folds(Dataset.from_arrays(y, np.ones((100, 1))), 5, False, 4)
+
+
+def test_noise_of_data_without_their_drift_is_set_on_futures():
+    """And only those of which enough is known: the drift of the others is not even looked for."""
+    rng = np.random.default_rng(0)
+    y = 0.01 * np.arange(60.0)[:, None] + rng.standard_normal((60, 1))
+    data = Dataset.from_arrays(y, rng.standard_normal((60, 1))).remove_drift(0.5)
+    parts = cut_folds(data, 5, data.has_drift, 4)
+    assert [(len(part.train[0]), part.test[0].start) for part in parts] == [(36, 36), (48, 48)]
+    ends = [part.test[0].removed(np.array([59]))[0, 0] for part in parts]
+    assert ends[0] != ends[1] != data[0].removed(np.array([59]))[0, 0]

@@ -49,19 +49,29 @@ def claim(
 
 @contextmanager
 def alone_in(folder: Path, field: str) -> Iterator[None]:
-    """Nobody else works in this folder meanwhile; a process that dies lets go of it."""
+    """No other process works in this folder meanwhile; one that dies lets go of it."""
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         try:
-            held.enter_context(FileLock(folder / LOCK, blocking=False))
+            held.enter_context(_lock(folder))
         except Timeout:
             remedy = f"Wait for the process that is at work there, or use another {field}."
             raise ConfigError(
                 expected(field, f"{folder}, which is in use", "a folder of its own", remedy)
             ) from None
-        except OSError:
+        except (OSError, NotImplementedError):
             pass  # some network disks cannot lock: no reason to refuse them
         yield
+
+
+def _lock(folder: Path) -> FileLock:
+    """One for a folder in this process, which may take it again while it holds it.
+
+    Of the system, never a file that only stands for a lock: it would outlive its process.
+    """
+    return FileLock(
+        folder.absolute() / LOCK, blocking=False, is_singleton=True, fallback_to_soft=False
+    )
 
 
 def _read(path: Path, field: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """`fit`: from data and settings to runs."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, overload
 
@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .claims import alone_in
 from .data import Dataset, Normalisation, Recency, WindowSource, choose_windows
 from .errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
 from .inference import Model, System, build
@@ -25,6 +24,7 @@ from .training import (
     Stretches,
     Training,
     TrainingResult,
+    alone,
     calibrate,
     cut_stretches,
     data_hash,
@@ -36,7 +36,6 @@ from .training import (
     start_keys,
     train,
 )
-from .training.processes import on_first
 from .training.progress import ProgressFactory, automatic
 
 _EXAMPLES = 64  # sequences from which the inducing inputs are placed
@@ -80,7 +79,7 @@ def fit(
     shown = _shown(progress, quiet)
     numbers = _seeds(seed, seeds)
     trainings = [training] * len(numbers)
-    with _alone(run_dir):
+    with nullcontext() if run_dir is None else alone(run_dir, "run_dir"):
         runs = _fit_runs(model, data, trainings, numbers, shown, devices, run_dir, held_out)
     return runs[0] if seeds is None else runs
 
@@ -115,15 +114,6 @@ def fit_candidates(
     all_numbers = numbers * len(trainings)
     runs = _fit_runs(model, data, together, all_numbers, shown, devices, None, held_out)
     return [runs[i : i + seeds] for i in range(0, len(runs), seeds)]
-
-
-@contextmanager
-def _alone(run_dir: str | Path | None) -> Iterator[None]:
-    """In its folder, where there is one: two that write the same checkpoints would spoil them."""
-    with ExitStack() as held:
-        if run_dir is not None:
-            on_first(lambda: held.enter_context(alone_in(Path(run_dir), "run_dir")))
-        yield
 
 
 def _shown(progress: ProgressFactory | None, quiet: bool) -> ProgressFactory:

@@ -19,7 +19,7 @@ from .data import Dataset
 from .data.disk import blocks
 from .errors import DataError, GpssmWarning, TrainingError, expected
 from .fitting import fit
-from .prediction import blocked_folds
+from .prediction.folds import cut_blocks
 from .run import Run
 from .training import cut_stretches
 from .training.calibration import HELD_OUT_FACTORS, choose, likelihoods, with_noise
@@ -99,7 +99,7 @@ def cut_folds(data: Dataset, folds: int, ahead: bool, warmup: int) -> list[Datas
     `ahead`: those futures that much was known before: a model of little data would ask for too much
     noise. A fold that gaps leave nothing to forecast, or to learn an output from, is none.
     """
-    parts = blocked_folds(data, folds, ahead=ahead)
+    parts = cut_blocks(data, folds, ahead)
     if ahead:
         known = [part for part in parts if 2 * part.train.num_rows >= data.num_rows]
         parts = known or parts[-1:]
@@ -112,7 +112,7 @@ def cut_folds(data: Dataset, folds: int, ahead: bool, warmup: int) -> list[Datas
     if not usable:
         given = f"{folds}, none of which has measurements to learn from and after the warm-up"
         raise DataError(expected("folds", given, "one that has", "Use other folds, or none."))
-    return usable
+    return [part.refitted() for part in usable]
 
 
 def _is_measured(part: Dataset, warmup: int) -> bool:

@@ -33,6 +33,16 @@ def removed(data, rows=None):
     return run.removed(run.rows if rows is None else np.asarray(rows))[:, 0]
 
 
+def looked_at(data, size):
+    """The rows of one record, and all pairs of them."""
+    memory = max(len(data[0]) // 10, 8)
+    seen = drift._look_at(data.experiments, ["data"], memory)
+    time = seen.row / (len(data[0]) - 1)
+    level = size**2 * drift._wander(time[:, None], time)
+    pairs = drift._pairs(seen, drift._past(data.experiments, seen, memory), level, 1)
+    return seen, jax.tree.map(jnp.asarray, pairs)
+
+
 # ---------------------------------------------------------------------- the mathematics
 
 
@@ -51,13 +61,12 @@ def test_half_of_the_level_is_a_slope_and_half_a_walk():
 def test_the_covariance_is_that_of_the_sum_of_its_parts():
     """Built once more from the parameters' own covariance: y = A g + c + ℓ + e."""
     data = Dataset.from_arrays(*(np.stack([record(s)[i][:60] for s in (1, 2)], 1) for i in (0, 1)))
-    seen = drift._look_at(data.experiments, ["data"])
-    time, raw = (seen.row - 0) / 59.0, np.array([-0.7, 0.4, -2.0, 1.0, -3.0])
-    pairs = drift._pairs(seen, time, 0.3, 1)
+    seen, pairs = looked_at(data, 0.3)
+    time, raw = seen.row / 59.0, np.array([-0.7, 0.4, -2.0, 1.0, -3.0])
     γ, α, σ2 = np.exp(raw[[0, 2, 4]])
     λ, ρ = 1.0 / (1.0 + np.exp(-raw[[1, 3]]))
     u = (data[0].u - data[0].u.mean(axis=0)) / data[0].u.std(axis=0)
-    memory = seen.past.shape[1]
+    memory = pairs.past.shape[1]
     wanted = np.zeros((len(time), len(time)))
     for s, row in enumerate(seen.row):
         for t, other in enumerate(seen.row):
@@ -70,14 +79,13 @@ def test_the_covariance_is_that_of_the_sum_of_its_parts():
             level = 0.09 * 0.5 * (time[s] * time[t] + min(time[s], time[t]))
             noise = α * ρ ** abs(int(row) - int(other)) + σ2 * (s == t)
             wanted[s, t] = response + 100.0 + level + noise
-    found = drift._covariance(jnp.asarray(raw), jax.tree.map(jnp.asarray, pairs))
+    found = drift._covariance(jnp.asarray(raw), pairs)
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-10)
 
 
 def test_the_gradient_is_that_of_finite_differences():
     data = dataset(rows=80)
-    seen = drift._look_at(data.experiments, ["data"])
-    pairs = jax.tree.map(jnp.asarray, drift._pairs(seen, seen.row / 79.0, 0.3, 1))
+    seen, pairs = looked_at(data, 0.3)
     y, raw, step = jnp.asarray(seen.y[:, 0] - 2.0), np.array([-1.0, 0.5, -3.0, 1.0, -4.0]), 1e-5
     _, gradient = drift._surprise(jnp.asarray(raw), pairs, y)
     for i in range(5):
@@ -90,11 +98,11 @@ def test_the_level_is_the_mean_of_the_joint_gaussian(monkeypatch):
     """Of ℓ at any row and all outputs, with one covariance that both are given."""
     data, size = dataset(rows=100, slope=0.5), 0.2
     raw = np.array([0.0, 0.5, -3.0, 1.0, -4.0])
-    monkeypatch.setattr(drift, "minimize", lambda *_, **__: type("Found", (), {"x": raw}))
+    fixed = lambda *_, **__: type("Found", (), {"x": raw})  # noqa: E731
+    monkeypatch.setattr(drift.scipy.optimize, "minimize", fixed)
     rows = np.array([5, 40, 99, 150, 260])
     found = removed(data.remove_drift(size), rows)
-    seen = drift._look_at(data.experiments, ["data"])
-    pairs = jax.tree.map(jnp.asarray, drift._pairs(seen, seen.row / 99.0, size, 1))
+    seen, pairs = looked_at(data, size)
     K = np.asarray(drift._covariance(jnp.asarray(raw), pairs))
     cross = (
         size**2
@@ -161,7 +169,7 @@ def test_many_rows_are_thinned(monkeypatch):
     whole = data.remove_drift(0.3)
     monkeypatch.setattr(drift, "MOST_ROWS", 200)
     thin = data.remove_drift(0.3)
-    assert np.count_nonzero(thin[0].trends[0].weights) == 200
+    assert len(thin[0].trends[0].rows) == 200
     np.testing.assert_allclose(removed(thin), removed(whole), atol=0.15)
 
 
@@ -173,6 +181,21 @@ def test_each_record_has_a_drift_of_its_own_and_each_output():
     assert ends[0, 0] > 0.5
     assert ends[1, 0] < -0.5
     np.testing.assert_allclose(ends[:, 1], -20.0 * ends[:, 0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("apart", [0.5, 10.0])
+def test_the_levels_of_two_records_are_no_drift(apart):
+    """Each has a constant of its own: only what moves within it is removed."""
+    y, u, _ = zip(*(record(seed, slope=0.3) for seed in range(3)), strict=True)
+    y = [each + apart * i for i, each in enumerate(y)]
+    for run in Dataset.from_arrays(y, list(u)).remove_drift(0.2):
+        assert run.removed(run.rows[-1:])[0, 0] == pytest.approx(0.3, abs=0.15)
+
+
+@pytest.mark.parametrize("slope", [0.3, 1.0, 3.0])
+def test_a_large_drift_is_not_taken_for_noise(slope):
+    ends = [removed(dataset(seed=s, rows=500, slope=slope).remove_drift(0.3))[-1] for s in range(3)]
+    assert np.all(np.array(ends) > 0.6 * slope)
 
 
 def test_a_plant_without_inputs_may_drift():
@@ -217,10 +240,12 @@ def test_a_fold_has_a_drift_that_what_it_holds_out_did_not_tell(step):
     poisoned[240:] = 1e3
     folds = [blocked_folds(step(Dataset.from_arrays(v, u)), 5, ahead=True) for v in (y, poisoned)]
     last = [each[-1] for each in folds]
-    np.testing.assert_allclose(*(each.train[0].y for each in last), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(*(removed(each) for each in last), rtol=1e-6)
+    np.testing.assert_allclose(*(each.train[0].y for each in last), atol=1e-3)
+    np.testing.assert_allclose(*(removed(each) for each in last), atol=1e-3)
     again = step(Dataset.from_arrays(y, u).split_at(240))
-    np.testing.assert_allclose(last[0].train[0].y, again.train[0].y, atol=1e-9)
+    np.testing.assert_allclose(last[0].train[0].y, again.train[0].y, atol=1e-3)
+    told = removed(step(Dataset.from_arrays(y, u)), last[0].test[0].rows)  # by all rows
+    assert np.abs(removed(last[0]) - told).max() > 0.01
     assert last[0].steps == again.steps
 
 
@@ -236,6 +261,11 @@ def test_refitting_keeps_the_order_of_the_steps():
 @pytest.mark.parametrize(
     ("data", "size", "words"),
     [
+        (
+            Dataset.from_arrays([np.arange(50.0)] * 2, experiment_names=["a", "a"]),
+            0.1,
+            ["two experiments 'a'", "name of its own"],
+        ),
         (dataset(), 0.0, ["size 0.0", "positive"]),
         (dataset(), float("inf"), ["size inf", "positive"]),
         (Dataset.from_arrays(np.arange(12.0), np.arange(12.0)), 0.1, ["4 measured rows", "'y'"]),

@@ -13,7 +13,7 @@ from gpssm.held_out import cut_folds
 from gpssm.inference import Model
 from gpssm.report.evaluation import evaluate_baselines
 from gpssm.report.summary import best_seed
-from gpssm.training import Training, is_first, on_first
+from gpssm.training import Training, alone, is_first, on_first
 
 from .configuration import RunConfig, make_config, read_config
 from .folders import (
@@ -62,15 +62,16 @@ def fit_command(
     protocol = config.protocol(model)
     own = config.trained_on(data)
     baselines = on_first(lambda: evaluate_baselines(data.train, data.test, protocol, own))
-    train(config, model, data, out)
-    if address is not None:
-        jax.distributed.shutdown()  # the others need not wait for the report
-    if not is_first():
-        return
-    folder = open_folder(out)
-    judged = judge(folder, baselines=baselines)
-    keep_scores(out, judged.scores())
-    page = write_report(folder, out / REPORT, judged)
+    with alone(out, "--out"):
+        train(config, model, data, out)
+        if address is not None:
+            jax.distributed.shutdown()  # the others need not wait for the report
+        if not is_first():
+            return
+        folder = open_folder(out)
+        judged = judge(folder, baselines=baselines)
+        keep_scores(out, judged.scores())
+        page = write_report(folder, out / REPORT, judged)
     if as_json:
         show_json({"run": out, "report": page, "scores": judged.scores()})
     else:

@@ -288,7 +288,7 @@ class Dataset:
     def remove_drift(self, size: float = 0.1) -> "Dataset":
         """Subtract from each output a level that drifts, which its inputs do not explain.
 
-        `size` is how far it may drift in the length of a record, in units of the spread of the
+        `size` is how far it may drift in as long as was recorded, in units of the spread of the
         output; the larger, the more of what is slow is taken for drift. It is found in the
         training part alone where there is one (so split first), record by record, and goes on in
         a straight line. `restore` adds it back to a forecast.
@@ -305,6 +305,8 @@ class Dataset:
 
     def refitted(self) -> "Dataset":
         """Trends and drifts removed anew, fitted to what is the training part now."""
+        if not self.experiments[0].trends:
+            return self
         data = replace(self, experiments=tuple(each.original() for each in self.experiments))
         for trend in self.experiments[0].trends:
             if isinstance(trend, Trend):
@@ -323,11 +325,11 @@ class Dataset:
     def restore(
         self, values: Any, experiment: int = 0, *, every_row: bool = False
     ) -> tuple[Float[np.ndarray, " time"], Float[np.ndarray, "... time outputs"]]:
-        """Undo decimate and detrend for a forecast of one experiment of this data set.
+        """Undo decimate, detrend and remove_drift for a forecast of one of these experiments.
 
         `values` are output means, quantiles or particles [..., time, outputs] that start with
         the experiment's first row. Returned: the time since the original record began (seconds,
-        or rows where the sampling time is not known) and the values with the trend added.
+        or rows where the sampling time is not known) and the values with what was removed added.
         `every_row` also fills in the rows that decimate left out, by straight lines.
         """
         run = self.experiments[experiment]

@@ -5,7 +5,8 @@ same. Every output, in units of its spread, is taken for a sum of Gaussian proce
 
     y[t] = Σ g[i] u[t−i] + c + ℓ[t] + e[t]
            g   impulse response that decays:   cov(g[i], g[j]) = γ λ^max(i, j)
-           ℓ   half a slope, half a random walk; `size` is its spread after one record's length
+           c   constant of a record
+           ℓ   half a slope, half a random walk; `size` is its spread after as long as was recorded
            e   noise with a memory:            cov(e[s], e[t]) = α ρ^|s−t| + σ² [s = t]
 
 γ, λ, α, ρ and σ² are those under which the outputs are most likely. `size` is for the caller to
@@ -15,13 +16,14 @@ a straight line after the last row, and the less steep the less the record tells
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
-from scipy.optimize import minimize
+import scipy
+from jaxtyping import Array, Bool, Float, Int
 
 from ..errors import DataError, expected
 from .experiment import Experiment
@@ -30,9 +32,11 @@ MOST_ROWS = 1000  # that are looked at: a drift is slow, and the work grows with
 _MEMORY = (8, 100)  # past inputs, at least and at most; between these a tenth of the longest piece
 _WIDE = 100.0  # variance of the constant c
 _FAR = 1e9  # samples between rows of two records
-# log γ, logit λ, log α, logit ρ, log σ²: where the search begins, and between what it stays.
+# log γ, logit λ, log α, logit ρ, log σ²: where the search begins, and between what it stays. Noise
+# forgets within a tenth of the longest piece: what takes longer is a drift.
 _START = (-2.0, 1.5, -5.0, 2.0, -5.0)
-_BOUNDS = ((-12.0, 6.0), (-3.0, 6.0), (-16.0, 3.0), (-3.0, 6.0), (-16.0, 3.0))
+_LOWEST = (-12.0, -3.0, -16.0, -3.0, -16.0)
+_HIGHEST = (6.0, 6.0, 3.0, 6.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +56,10 @@ class Drift:
 
 
 class _Seen(NamedTuple):
-    """Rows of the training records; the inputs in units of their spread."""
+    """The rows of all pieces whose past inputs are known."""
 
-    past: Float[np.ndarray, "rows memory inputs"]  # the newest first
+    piece: Int[np.ndarray, " rows"]
+    place: Int[np.ndarray, " rows"]  # in the piece
     record: Int[np.ndarray, " rows"]
     row: Int[np.ndarray, " rows"]  # of the original record
     y: Float[np.ndarray, "rows outputs"]
@@ -63,7 +68,8 @@ class _Seen(NamedTuple):
 class _Pairs(NamedTuple):
     """What the covariance of two rows depends on, for all pairs of them."""
 
-    past: Float[np.ndarray, "rows memory inputs"]
+    past: Float[np.ndarray, "rows memory inputs"]  # in units of their spread, the newest first
+    same: Bool[np.ndarray, "rows rows"]  # record
     apart: Float[np.ndarray, "rows rows"]  # in samples
     level: Float[np.ndarray, "rows rows"]  # covariance of ℓ
 
@@ -73,23 +79,25 @@ def find_drifts(runs: Sequence[Experiment], size: float, names: Sequence[str]) -
     if not 0.0 < size < np.inf:
         wanted = "a positive number, the spread of the drift in units of that of the output"
         raise DataError(expected("remove_drift", f"size {size}", wanted))
-    records = list(dict.fromkeys(run.name for run in runs))
-    origins = [min(run.start for run in runs if run.name == name) for name in records]
-    ends = [max(int(run.rows[-1]) for run in runs if run.name == name) for name in records]
-    span = float(max(end - origin for origin, end in zip(origins, ends, strict=True)))
-    seen = _look_at(runs, records)
-    time = (seen.row - np.asarray(origins)[seen.record]) / span
+    origins, ends = _extents(runs)
+    span = float(max(end - origin for origin, end in zip(origins.values(), ends, strict=True)))
+    longest = max(len(run) for run in runs)
+    memory = int(np.clip(longest // 10, *_MEMORY))
+    seen = _look_at(runs, list(origins), memory)
+    time = (seen.row - np.array(list(origins.values()))[seen.record]) / span
     weights = np.zeros_like(seen.y)
     for channel, name in enumerate(names):
         chosen = _usable(seen.y[:, channel], name)
-        pairs = _pairs(_Seen(*(each[chosen] for each in seen)), time[chosen], size, runs[0].stride)
-        y = seen.y[chosen, channel]
+        mine = _Seen(*(each[chosen] for each in seen))
+        level = size**2 * _wander(time[chosen][:, None], time[chosen])
+        pairs = _pairs(mine, _past(runs, mine, memory), level, runs[0].stride)
+        y = _centred(mine.y[:, channel], mine.record)
         spread = float(np.std(y)) or 1.0
-        weights[chosen, channel] = spread * _weigh(pairs, (y - y.mean()) / spread)
+        weights[chosen, channel] = spread * _weigh(pairs, y / spread, longest)
     return {
-        name: Drift(size, origins[i], span, seen.row[mine], weights[mine])
-        for i, name in enumerate(records)
-        for mine in [seen.record == i]
+        name: Drift(size, origin, span, seen.row[mine], weights[mine])
+        for i, (name, origin) in enumerate(origins.items())
+        for mine in [(seen.record == i) & weights.any(axis=1)]
     }
 
 
@@ -98,18 +106,29 @@ def no_drift(size: float, outputs: int) -> Drift:
     return Drift(size, 0, 1.0, np.zeros(0, dtype=int), np.zeros((0, outputs)))
 
 
-def _look_at(runs: Sequence[Experiment], records: Sequence[str]) -> _Seen:
-    """All rows whose past inputs are known."""
-    memory = int(np.clip(max(len(run) for run in runs) // 10, *_MEMORY))
-    u = np.concatenate([run.u for run in runs])
-    mean, spread = u.mean(axis=0), u.std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
+def _extents(runs: Sequence[Experiment]) -> tuple[dict[str, int], list[int]]:
+    """First row by name, and last row, of every record. Its pieces do not overlap."""
+    pieces = sorted(runs, key=lambda run: (run.name, run.start))
+    origins, ends = {}, []
+    for name, group in groupby(pieces, key=lambda run: run.name):
+        mine = list(group)
+        for before, after in pairwise(mine):
+            if after.start <= before.rows[-1]:
+                remedy = "Give each experiment a name of its own."
+                given = f"two experiments {name!r} with the same rows"
+                raise DataError(expected("remove_drift", given, "one drift for each name", remedy))
+        origins[name] = mine[0].start
+        ends.append(int(mine[-1].rows[-1]))
+    return origins, ends
+
+
+def _look_at(runs: Sequence[Experiment], records: Sequence[str], memory: int) -> _Seen:
     found = []
-    for run in runs:
-        rows = np.arange(memory, len(run))
-        past = ((run.u - mean) / scale)[rows[:, None] - np.arange(memory + 1)]
-        record = np.full(len(rows), records.index(run.name))
-        found.append(_Seen(past, record, run.rows[rows], run.y[rows]))
+    for piece, run in enumerate(runs):
+        place = np.arange(memory, len(run))
+        index = (np.full(len(place), i) for i in (piece, records.index(run.name)))
+        mine, record = index
+        found.append(_Seen(mine, place, record, run.rows[memory:], run.y[memory:]))
     return _Seen(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 
@@ -122,10 +141,35 @@ def _usable(y: Float[np.ndarray, " rows"], name: str) -> Int[np.ndarray, " chose
     return rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).round().astype(int)]
 
 
-def _pairs(seen: _Seen, time: Float[np.ndarray, " rows"], size: float, stride: int) -> _Pairs:
+def _past(
+    runs: Sequence[Experiment], seen: _Seen, memory: int
+) -> Float[np.ndarray, "rows memory inputs"]:
+    """The inputs of a row and of those before it, as many as are remembered."""
+    u = np.concatenate([run.u for run in runs])
+    spread = u.std(axis=0)
+    scaled = (u - u.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    begins = np.cumsum([0, *(len(run) for run in runs[:-1])])
+    last = begins[seen.piece] + seen.place
+    return scaled[last[:, None] - np.arange(memory + 1)]
+
+
+def _pairs(
+    seen: _Seen,
+    past: Float[np.ndarray, "rows memory inputs"],
+    level: Float[np.ndarray, "rows rows"],
+    stride: int,
+) -> _Pairs:
     same = seen.record[:, None] == seen.record
     apart = np.where(same, np.abs(seen.row[:, None] - seen.row) / stride, _FAR)
-    return _Pairs(seen.past, apart, np.where(same, size**2 * _wander(time[:, None], time), 0.0))
+    return _Pairs(past, same, apart, np.where(same, level, 0.0))
+
+
+def _centred(
+    y: Float[np.ndarray, " rows"], record: Int[np.ndarray, " rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Without the mean of each record."""
+    means = np.bincount(record, y) / np.maximum(np.bincount(record), 1)
+    return y - means[record]
 
 
 def _wander(s: Float[np.ndarray, "a #b"], t: Float[np.ndarray, " b"]) -> Float[np.ndarray, "a b"]:
@@ -133,18 +177,26 @@ def _wander(s: Float[np.ndarray, "a #b"], t: Float[np.ndarray, " b"]) -> Float[n
     return 0.5 * (s * t + 0.5 * (np.abs(s) + np.abs(t) - np.abs(s - t)))
 
 
-def _weigh(pairs: _Pairs, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+def _weigh(
+    pairs: _Pairs, y: Float[np.ndarray, " rows"], longest: int
+) -> Float[np.ndarray, " rows"]:
     """K⁻¹ y with the covariance under which y is most likely."""
+    highest = np.array(_HIGHEST)
+    highest[3] = np.log(max(longest / 10.0 - 1.0, 1.0))  # ρ where 1 / (1 − ρ) is a tenth of it
     with jax.enable_x64(True):
         given = jax.tree.map(jnp.asarray, pairs), jnp.asarray(y)
-        found = minimize(
+        found = scipy.optimize.minimize(
             lambda raw: tuple(np.asarray(each) for each in _surprise(jnp.asarray(raw), *given)),
-            np.array(_START),
+            np.minimum(_START, highest),
             jac=True,
-            bounds=_BOUNDS,
+            bounds=list(zip(_LOWEST, highest, strict=True)),
             method="L-BFGS-B",
         )
-        return np.linalg.solve(np.asarray(_covariance(jnp.asarray(found.x), given[0])), y)
+        weights = np.linalg.solve(np.asarray(_covariance(jnp.asarray(found.x), given[0])), y)
+    if not np.isfinite(weights).all():
+        remedy = "Look at the scale of the data."
+        raise DataError(expected("remove_drift", "no finite likelihood", "one", remedy))
+    return weights
 
 
 @jax.jit
@@ -166,4 +218,4 @@ def _covariance(raw: Float[Array, "5"], pairs: _Pairs) -> Float[Array, "rows row
     weighted = jnp.einsum("aiu,im->amu", pairs.past, P)
     response = weighted.reshape(rows, -1) @ pairs.past.reshape(rows, -1).T
     noise = α * ρ**pairs.apart + σ2 * jnp.eye(rows)
-    return response + _WIDE + pairs.level + noise
+    return response + _WIDE * pairs.same + pairs.level + noise

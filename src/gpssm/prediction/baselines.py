@@ -12,7 +12,7 @@ from jaxtyping import Float
 from gpssm.data import Dataset, DataWarning, Experiment, Normalisation
 from gpssm.errors import DataError, expected
 
-from .folds import blocked_folds
+from .folds import cut_blocks
 from .forecast import Forecast
 from .linear import LinearModel, with_one
 
@@ -42,7 +42,7 @@ def choose(
 
     A stretch without measurements has no say. Refused where gaps leave nothing to any candidate.
     """
-    parts = [part for part in blocked_folds(data, folds) if _all_measured(part.train)]
+    parts = [part for part in cut_blocks(data, folds) if _all_measured(part.train)]
 
     def error(candidate: Candidate) -> float:
         try:

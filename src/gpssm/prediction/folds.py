@@ -11,6 +11,11 @@ from gpssm.errors import DataError, expected
 
 
 def blocked_folds(data: Dataset, folds: int, ahead: bool = False) -> list[Dataset]:
+    """The parts of `cut_blocks`, with trends and drifts that only what trains has told of."""
+    return [part.refitted() for part in cut_blocks(data, folds, ahead)]
+
+
+def cut_blocks(data: Dataset, folds: int, ahead: bool = False) -> list[Dataset]:
     """The same data `folds` times, each time with another contiguous stretch as its test part.
 
     Where there are at least as many experiments as folds, whole experiments are held out;
@@ -21,8 +26,6 @@ def blocked_folds(data: Dataset, folds: int, ahead: bool = False) -> list[Datase
     future: a plant that drifts shows it here only. Experiments follow each other in their order,
     a stretch may begin in one and end in the next. The first stretch has nothing before it, so
     there is one fold less.
-
-    Trends and drifts that were removed are fitted anew, to what trains.
     """
     if folds < 2:
         raise DataError(expected("folds", folds, "at least 2, so that something is left to train"))
@@ -32,8 +35,7 @@ def blocked_folds(data: Dataset, folds: int, ahead: bool = False) -> list[Datase
         cut, first = _before_experiment if whole else _before_row, 1
     else:
         cut, first = _by_experiment if whole else _by_rows, 0
-    parts = [replace(data, experiments=cut(runs, fold, folds)) for fold in range(first, folds)]
-    return [part.refitted() if part[0].trends else part for part in parts]
+    return [replace(data, experiments=cut(runs, fold, folds)) for fold in range(first, folds)]
 
 
 def _by_experiment(runs: Sequence[Experiment], fold: int, folds: int) -> tuple[Experiment, ...]:

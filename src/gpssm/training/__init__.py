@@ -6,7 +6,7 @@ from .groups import GROUPS
 from .history import History
 from .loop import Failure, TrainingResult, train
 from .phases import Phase, make_phases
-from .processes import is_first, on_first
+from .processes import alone, is_first, on_first
 from .progress import Progress, bar, log_lines, silent
 from .recovery import ROLLBACKS
 from .settings import Stage, Training
@@ -31,6 +31,7 @@ __all__ = [
     "Training",
     "TrainingResult",
     "TrainingStopped",
+    "alone",
     "bar",
     "calibrate",
     "cut_stretches",

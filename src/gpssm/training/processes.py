@@ -6,7 +6,8 @@ and shows how far training is.
 
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import jax
@@ -14,6 +15,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from orbax.checkpoint.multihost import get_barrier_sync_fn
 
+from gpssm.claims import alone_in
 from gpssm.errors import GpssmError, ProcessLostError, expected
 
 _PATIENCE_MS = 3_600_000
@@ -70,6 +72,14 @@ def on_first(action: Callable[[], Result]) -> Result | None:
     if message:
         raise GpssmError(message)
     return result
+
+
+@contextmanager
+def alone(folder: str | Path, field: str) -> Iterator[None]:
+    """In a folder, as those who train together: the first one holds it, all are refused it."""
+    with ExitStack() as held:
+        on_first(lambda: held.enter_context(alone_in(Path(folder), field)))
+        yield
 
 
 def largest(number: int) -> int:
