@@ -9,8 +9,8 @@ test part. `results/five_folds` has the cells of furnace as they were with five:
 `results/with_drift` has the cells of dryer as they were with its drift in them, and with what
 their searches had chosen for that:
 
-    python -m experiments.table1 --datasets dryer --results results/with_drift \
-        --methods cbf-ssm-50 --set data.drift=null --set training.half_life=100.0 \
+    python -m experiments.table1 --datasets dryer --results results/with_drift \\
+        --methods cbf-ssm-50 --set data.drift=null --set training.half_life=100.0 \\
         --set training.steps=3850
     … --methods cbf-ssm-1 … --set training.half_life=100.0 --set training.steps=3000
     … --methods pr-ssm … --set training.half_life=70.0 --set training.steps=1450

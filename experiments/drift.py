@@ -105,7 +105,7 @@ def size_table(record: dict[str, Any]) -> str:
     """A row for each plant that moves and each judge, a column for each size."""
     rows = [
         [name, judge, *(f"{record['without_drift'][name][_size(s)][judge]:.3f}" for s in SIZES)]
-        for name in _MOVE
+        for name in record["without_drift"]
         for judge in _JUDGES
     ]
     return markdown_table(["data set", "forecast", *map(_size, SIZES)], rows, words=2)
@@ -156,7 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     options = parser.parse_args(arguments)
     path = options.results / "drift.json"
-    known = (read_json(path) or {"datasets": {}})["datasets"]
+    before = read_json(path) or {}
+    known, rest = before.get("datasets", {}), before.get("without_drift", {})
     found = {name: misses(gpssm.load_dataset(name)) for name in options.datasets}
     known |= {name: offsets(*each) for name, each in found.items()}
     if set(_MOVE) <= set(found):
@@ -164,9 +165,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figure = draw(drawn, options.results / "figures" / "drift.png")
         if options.results.resolve() == ROOT / "results":
             shutil.copy(figure, DOCS.parent / "images" / figure.name)
+    moving = [name for name in _MOVE if name in options.datasets]
+    rest |= {name: without_drift(gpssm.load_dataset(name).train) for name in moving}
     record = {
         "datasets": {name: known[name] for name in RECORDS if name in known},
-        "without_drift": {name: without_drift(gpssm.load_dataset(name).train) for name in _MOVE},
+        "without_drift": {name: rest[name] for name in _MOVE if name in rest},
         "versions": provenance(),
     }
     write_json(path, record)
