@@ -14,6 +14,11 @@ their searches had chosen for that:
         --set training.steps=3850
     … --methods cbf-ssm-1 … --set training.half_life=100.0 --set training.steps=3000
     … --methods pr-ssm … --set training.half_life=70.0 --set training.steps=1450
+
+`results/without_drift` has the rows that keep us honest on dryer without its drift:
+
+    python -m experiments.table1 --datasets dryer --methods arx n4sid gru --set data.drift=0.1 \\
+        --results results/without_drift
 """
 
 from collections.abc import Callable
@@ -26,16 +31,19 @@ from gpssm.report import markdown_table, mean_std
 from .config import DATASETS
 from .pages import DIVERGED, DOCS, MISSING, TITLES, Cells, publish, read_cells
 
-_METHODS = ("pr-ssm", "cbf-ssm-1", "cbf-ssm-50")
+_OURS, _OTHERS = ("pr-ssm", "cbf-ssm-1", "cbf-ssm-50"), ("arx", "n4sid", "gru")
 _BAND = "95%"
+_TABLE = "."  # the folder of the table itself
 
 
 class Change(NamedTuple):
-    """Where the cells of before are, and how a record tells which of both it is."""
+    """Where the cells before and after it are, and how a record tells which of both it is."""
 
-    folder: str
+    before: str
+    after: str
     title: str
     told: Callable[[dict[str, Any]], str]
+    methods: tuple[str, ...] = _OURS
 
 
 def _drift(settings: dict[str, Any]) -> str:
@@ -44,9 +52,11 @@ def _drift(settings: dict[str, Any]) -> str:
 
 
 CHANGES = {  # by the name of its place on the page
-    "bands": Change("five_folds", "folds", lambda used: str(used["calibration_folds"])),
-    "removed": Change("with_drift", "drift removed", _drift),
+    "bands": Change("five_folds", _TABLE, "folds", lambda used: str(used["calibration_folds"])),
+    "removed": Change("with_drift", _TABLE, "drift removed", _drift),
+    "others": Change(_TABLE, "without_drift", "drift removed", _drift, _OTHERS),
 }
+BEFORE = tuple(each.before for each in CHANGES.values() if each.before != _TABLE)  # folders
 
 
 def write_changes(results: Path) -> list[Path]:
@@ -59,17 +69,21 @@ def write_changes(results: Path) -> list[Path]:
 
 
 def read_both(change: Change, results: Path) -> tuple[Cells, Cells]:
-    """The cells of the table, and some as they were before the change."""
-    return read_cells(results / "table1"), read_cells(results / change.folder / "table1")
+    """The cells before the change, and those after it."""
+    before, after = (
+        read_cells(results / each / "table1") for each in (change.before, change.after)
+    )
+    return before, after
 
 
-def change_table(change: Change, cells: Cells, others: Cells) -> str:
-    """Protocol `paper`; a row for each cell before the change, and one after it."""
+def change_table(change: Change, before: Cells, after: Cells) -> str:
+    """Protocol `paper`; two rows for each cell of which there are both."""
     header = ["data set", "method", change.title, "RMSE", "log-likelihood", "95 % band covers"]
     rows = [
         [name, TITLES[method], change.told(record["settings"]), *_scores(record)]
-        for name, method, source in product(DATASETS, _METHODS, (others, cells))
-        if method in others[name] and (record := source[name].get(method))
+        for name, method in product(DATASETS, change.methods)
+        if method in before[name] and method in after[name]
+        for record in (before[name][method], after[name][method])
     ]
     return markdown_table(header, rows, words=2)
 

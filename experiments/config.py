@@ -22,7 +22,7 @@ CONFIGS = Path(__file__).with_name("configs")
 DATASETS = ("actuator", "ballbeam", "drive", "dryer", "furnace", "flutter", "tank", "sarcos")
 METHODS = (*GPSSM_METHODS, "constant-mean", "arx", "n4sid", "gru")
 _LEVELS, _PARTS = ("datasets", "methods"), ("model", "training", "gru")
-_ONLY_GPSSM = ("forecast_particles", "calibration_folds", "data")
+_ONLY_GPSSM = ("forecast_particles", "calibration_folds")
 _SIZE_OF = "cbf-ssm-50"  # the GRU has as many parameters as this method
 _WINDOWS = ("batch_size", "sequence_length", "stride")
 
@@ -71,7 +71,9 @@ def cell_settings(config: dict[str, Any], data: Dataset, method: str) -> CellSet
         raise ConfigError(expected("method", repr(method), f"one of {', '.join(METHODS)}"))
     if method in GPSSM_METHODS:
         return gpssm_settings(config, data.name, method)
-    return _gru_settings(config, data) if method == "gru" else CellSettings()  # one run
+    if method == "gru":
+        return _gru_settings(config, data)
+    return CellSettings(data=_tables(config, data.name, method).get("data", {}))  # one run
 
 
 def gpssm_settings(config: dict[str, Any], dataset: str, method: str) -> CellSettings:

@@ -26,11 +26,11 @@ def words(table):
 
 
 def test_both_stand_below_each_other():
-    cells, others = ({name: {} for name in DATASETS} for _ in range(2))
-    cells["furnace"] = {"pr-ssm": folds(2, 0.9, 1.0), "cbf-ssm-50": folds(2, 0.9)}
-    cells["tank"] = {"pr-ssm": folds(5, 0.9)}
-    others["furnace"] = {"pr-ssm": folds(5, 0.5, 0.7), "vcdt": folds(5, 0.1)}
-    found = words(change_table(FOLDS, cells, others))
+    before, after = ({name: {} for name in DATASETS} for _ in range(2))
+    before["furnace"] = {"pr-ssm": folds(5, 0.5, 0.7), "vcdt": folds(5, 0.1)}
+    after["furnace"] = {"pr-ssm": folds(2, 0.9, 1.0), "cbf-ssm-50": folds(2, 0.9)}
+    after["tank"] = {"pr-ssm": folds(5, 0.9)}
+    found = words(change_table(FOLDS, before, after))
     assert [each[:3] for each in found] == [["furnace", "PR-SSM", n] for n in ("5", "2")]
     assert [each[3:] for each in found] == [
         ["0.500 (0.000)", "-1.000 (0.000)", share] for share in ("60%", "95%")
@@ -38,16 +38,18 @@ def test_both_stand_below_each_other():
 
 
 def test_the_size_of_a_drift_tells_which_is_which():
-    cells, others = ({name: {} for name in DATASETS} for _ in range(2))
-    others["dryer"] = {"pr-ssm": record({}, 0.9)}  # from before there was such a setting
-    cells["dryer"] = {"pr-ssm": record({"data": {"drift": 0.1}}, 0.9)}
-    assert [row[2] for row in words(change_table(DRIFT, cells, others))] == ["–", "0.1"]
+    before, after = ({name: {} for name in DATASETS} for _ in range(2))
+    before["dryer"] = {"pr-ssm": record({}, 0.9)}  # from before there was such a setting
+    after["dryer"] = {"pr-ssm": record({"data": {"drift": 0.1}}, 0.9)}
+    assert [row[2] for row in words(change_table(DRIFT, before, after))] == ["–", "0.1"]
 
 
 def test_a_seed_without_a_score_is_said_to_have_diverged():
-    cells, others = ({name: {} for name in DATASETS} for _ in range(2))
-    others["drive"] = {"cbf-ssm-1": folds(5, 0.5, likelihood=None)}
-    assert change_table(FOLDS, cells, others).splitlines()[-1].count("diverged") == 3
+    before, after = ({name: {} for name in DATASETS} for _ in range(2))
+    before["drive"] = {"cbf-ssm-1": folds(5, 0.5, likelihood=None)}
+    after["drive"] = {"cbf-ssm-1": folds(2, 0.5)}
+    told = words(change_table(FOLDS, before, after))
+    assert [row.count("diverged") for row in told] == [3, 0]
 
 
 @pytest.mark.parametrize("name", CHANGES)
