@@ -6,19 +6,14 @@ test part. `results/five_folds` has the cells of furnace as they were with five:
     python -m experiments.table1 --datasets furnace --methods pr-ssm cbf-ssm-1 cbf-ssm-50 \\
         --set calibration_folds=5 --results results/five_folds
 
-`results/with_drift` has the cells of dryer as they were with its drift in them, and with what
-their searches had chosen for that:
+`results/with_drift` has the cells of dryer as they were with its drift in them (`--set
+data.drift=null`), three of them with what their searches had chosen for that:
 
     python -m experiments.table1 --datasets dryer --results results/with_drift \\
         --methods cbf-ssm-50 --set data.drift=null --set training.half_life=100.0 \\
         --set training.steps=3850
     … --methods cbf-ssm-1 … --set training.half_life=100.0 --set training.steps=3000
     … --methods pr-ssm … --set training.half_life=70.0 --set training.steps=1450
-
-`results/without_drift` has the rows that keep us honest on dryer without its drift:
-
-    python -m experiments.table1 --datasets dryer --methods arx n4sid gru --set data.drift=0.1 \\
-        --results results/without_drift
 """
 
 from collections.abc import Callable
@@ -28,22 +23,18 @@ from typing import Any, NamedTuple
 
 from gpssm.report import markdown_table, mean_std
 
-from .config import DATASETS
+from .config import DATASETS, METHODS
 from .pages import DIVERGED, DOCS, MISSING, TITLES, Cells, publish, read_cells
 
-_OURS, _OTHERS = ("pr-ssm", "cbf-ssm-1", "cbf-ssm-50"), ("arx", "n4sid", "gru")
 _BAND = "95%"
-_TABLE = "."  # the folder of the table itself
 
 
 class Change(NamedTuple):
-    """Where the cells before and after it are, and how a record tells which of both it is."""
+    """Where the cells of before are, and how a record tells which of both it is."""
 
-    before: str
-    after: str
+    folder: str
     title: str
     told: Callable[[dict[str, Any]], str]
-    methods: tuple[str, ...] = _OURS
 
 
 def _drift(settings: dict[str, Any]) -> str:
@@ -52,11 +43,9 @@ def _drift(settings: dict[str, Any]) -> str:
 
 
 CHANGES = {  # by the name of its place on the page
-    "bands": Change("five_folds", _TABLE, "folds", lambda used: str(used["calibration_folds"])),
-    "removed": Change("with_drift", _TABLE, "drift removed", _drift),
-    "others": Change(_TABLE, "without_drift", "drift removed", _drift, _OTHERS),
+    "bands": Change("five_folds", "folds", lambda used: str(used["calibration_folds"])),
+    "removed": Change("with_drift", "drift removed", _drift),
 }
-BEFORE = tuple(each.before for each in CHANGES.values() if each.before != _TABLE)  # folders
 
 
 def write_changes(results: Path) -> list[Path]:
@@ -69,11 +58,8 @@ def write_changes(results: Path) -> list[Path]:
 
 
 def read_both(change: Change, results: Path) -> tuple[Cells, Cells]:
-    """The cells before the change, and those after it."""
-    before, after = (
-        read_cells(results / each / "table1") for each in (change.before, change.after)
-    )
-    return before, after
+    """The cells before the change, and those of the table."""
+    return read_cells(results / change.folder / "table1"), read_cells(results / "table1")
 
 
 def change_table(change: Change, before: Cells, after: Cells) -> str:
@@ -81,7 +67,7 @@ def change_table(change: Change, before: Cells, after: Cells) -> str:
     header = ["data set", "method", change.title, "RMSE", "log-likelihood", "95 % band covers"]
     rows = [
         [name, TITLES[method], change.told(record["settings"]), *_scores(record)]
-        for name, method in product(DATASETS, change.methods)
+        for name, method in product(DATASETS, METHODS)
         if method in before[name] and method in after[name]
         for record in (before[name][method], after[name][method])
     ]

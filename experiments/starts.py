@@ -37,7 +37,7 @@ from gpssm.report import markdown_table, mean_std
 from gpssm.training import FAILED, cut_stretches, long_stretches, open_loop_loss
 from gpssm.training.progress import ProgressFactory
 
-from .changes import BEFORE
+from .changes import CHANGES
 from .config import CONFIGS, DATASETS, CellSettings, cell_settings, merge, plain, read_config
 from .files import ROOT, provenance, read_json
 from .grid import Job, add_cluster_option, run_jobs
@@ -199,7 +199,7 @@ def read_tested(results: Path) -> tuple[Cells, Cells]:
 
     Where the table has other settings by now, the cells of then: nothing else is to differ.
     """
-    folders = (".", *BEFORE, "one_start")
+    folders = (".", *(change.folder for change in CHANGES.values()), "one_start")
     cells, *then, alone = (read_cells(results / name / "table1") for name in folders)
     return {name: reduce(or_, (each[name] for each in then), cells[name]) for name in cells}, alone
 
