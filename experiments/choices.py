@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import gpssm
 from gpssm.report import markdown_table
 
 from .config import DATASETS, CellSettings, gpssm_settings, read_config
@@ -28,6 +29,7 @@ _HEADER = [
     "their lowest error", "in use",
 ]  # fmt: skip
 _OUTPUTS = {"tank": 2, "sarcos": 7}  # all others have one
+_FOREVER = 1e6  # rows
 _CONSTANT = -0.5 * (math.log(2.0 * math.pi) + 1.0)  # nats: mean and spread of an output are known
 
 
@@ -111,13 +113,18 @@ def _candidates(record: dict[str, Any], judge: str, wanted: CellSettings) -> Ite
             for key, value in point["candidate"].items()
             if key.startswith("training.")
         }
-        training = settings.training.replace(**tried)
-        values, used = (
-            (*(getattr(own, key) for key in COMPARED), each.data.drift)
-            for each, own in ((settings, training), (wanted, wanted.training))
-        )
+        values = compared(settings.training.replace(**tried), settings.data.drift)
+        used = compared(wanted.training, wanted.data.drift)
         in_use = values == used and settings.model == wanted.model
         yield Candidate(scores["rmse"], scores["log_likelihood"], in_use, values)
+
+
+def compared(training: gpssm.Training, drift: float | None) -> tuple[Any, ...]:
+    """The values of `COMPARED`, and the drift; a half-life that forgets nothing is none."""
+    half_life = training.half_life
+    forgets = half_life is not None and half_life < _FOREVER
+    known = training.replace(half_life=half_life if forgets else None)
+    return (*(getattr(known, key) for key in COMPARED), drift)
 
 
 def _words(judge: str) -> str:

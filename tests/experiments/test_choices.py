@@ -1,9 +1,10 @@
 """What the page says of the searches: which settings had the lowest error, and which are in use."""
 
 import pytest
-from experiments.choices import better_by_both, choices_table, judged
+from experiments.choices import better_by_both, choices_table, compared, judged
 from experiments.config import gpssm_settings, plain, read_config
 from experiments.files import ROOT, write_json
+from experiments.overrides import with_candidate
 
 from experiments import pages
 
@@ -100,9 +101,9 @@ def test_the_settings_in_use_are_the_lowest_but_where_the_page_says_why():
     others = [tuple(row[:3]) for row in rows if "(+" in row[-1]]
     assert others == [
         ("drive", "CBF-SSM-1", "6 folds"),  # the lowest by halves
-        ("dryer", "PR-SSM", "1 future of 2"),  # the second judge, which decides nothing alone
-        ("dryer", "PR-SSM", "3 futures of 5"),  # fits that fail
+        ("dryer", "PR-SSM", "3 futures of 5"),  # the product of both judges decides
         ("dryer", "CBF-SSM-1", "1 future of 2"),
+        ("dryer", "CBF-SSM-1", "3 futures of 5"),
         ("dryer", "CBF-SSM-50", "1 future of 2"),
         ("dryer", "CBF-SSM-50", "3 futures of 5"),
         ("furnace", "CBF-SSM-50", "3 folds"),  # as drive's
@@ -115,3 +116,16 @@ def test_the_settings_in_use_are_the_lowest_but_where_the_page_says_why():
 def test_no_settings_for_dryer_are_better_by_both_of_its_judges(method):
     judges = "ahead=3of5", "ahead=1of2"
     assert not better_by_both(read_config(), SEARCHES, "dryer", method, judges)
+
+
+@pytest.mark.parametrize(
+    ("method", "half_life", "steps"),
+    [("pr-ssm", 70.0, 1450), ("cbf-ssm-1", 100.0, 3000), ("cbf-ssm-50", 100.0, 3850)],
+)
+def test_dryer_has_what_the_rule_of_its_judges_says(method, half_life, steps):
+    """Of what both preferred to the settings that it had before, the lowest product."""
+    before = {"data.drift": None, "training.half_life": half_life, "training.steps": steps}
+    config = with_candidate(read_config(), "dryer", method, before)
+    preferred = better_by_both(config, SEARCHES, "dryer", method, ("ahead=3of5", "ahead=1of2"))
+    used = gpssm_settings(read_config(), "dryer", method)
+    assert preferred[0] == compared(used.training, used.data.drift)

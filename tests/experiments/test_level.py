@@ -78,8 +78,8 @@ def test_the_page_has_what_was_computed():
     record = read_json(ROOT / "results" / "level.json")
     assert level.table(record) in page
     test, prose = record["forecasts"]["test"], " ".join(page.split())
-    assert f"that one has {test['rmse']:.3f}" in prose
-    assert "a chance of about one in ten" in prose
+    assert f"still has {test['offset']:.3f} of that offset" in prose
+    assert "an error within the target would be luck" in prose
     assert 0.08 < test["chance"] < 0.12
     others = record["chance with other memories"]
     assert list(others) == ["20", "24", "32"]
