@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from experiments.config import read_config
 from experiments.files import ROOT, read_json
 
 from experiments import drift
 from gpssm import Dataset
 from gpssm.data import Experiment
+from gpssm.prediction import arx
 
 
 def drifting(jump):
@@ -49,3 +51,25 @@ def test_the_page_has_what_was_computed():
     page = (ROOT / "docs" / "table1.md").read_text(encoding="utf-8")
     record = read_json(ROOT / "results" / "drift.json")
     assert drift.table(record) in page, "run: python -m experiments.drift"
+    assert drift.size_table(record) in page, "run: python -m experiments.drift"
+
+
+def test_the_size_of_the_drift_of_dryer_is_what_its_futures_ask_for():
+    found = read_json(ROOT / "results" / "drift.json")["without_drift"]["dryer"]
+    best = min(found, key=lambda size: found[size]["three futures"])
+    assert float(best) == read_config()["datasets"]["dryer"]["data"]["drift"]
+
+
+def test_errors_are_those_of_the_rows_that_follow():
+    """Of futures that nothing of later rows has told of."""
+    rng = np.random.default_rng(0)
+    u, y = rng.standard_normal((2, 300, 1))
+    y += 0.8 * np.roll(u, 1, axis=0)
+    found = drift.without_drift(Dataset.from_arrays(y, u))
+    assert list(found) == ["none", "0.03", "0.1", "0.2", "0.3"]
+    before, after = y[:150], y[150:]
+    missed = (after - arx(Dataset.from_arrays(before, u[:150])).predict_mean(u[150:], after[:16]))[
+        16:
+    ]
+    assert found["none"]["second half"] == pytest.approx(np.sqrt(np.mean(missed**2)))
+    assert all(0.9 < each["three futures"] < 1.3 for each in found.values())

@@ -34,6 +34,31 @@ def test_later_outputs_change_no_metric_of_any_method(method, data, tiny):
             assert score(forecasts, data.test, protocol) == clean[name]
 
 
+def test_later_outputs_change_nothing_where_a_drift_is_removed(data, tiny):
+    """The drift is found, and continued through the test part, without a look at it."""
+    settings = cell_settings({**tiny, "data": {"drift": 0.2}}, data, "arx")
+    first, clean = PROTOCOLS["paper"].outputs, settings.data.of(data)
+    spoilt = settings.data.of(
+        replace(data, experiments=(data[0], *poisoned(data.test, first, 1e6)))
+    )
+    assert clean.has_drift
+    assert np.ptp(clean.train[0].y - data.train[0].y) > 0.0
+    forecasts = []
+    for each in (clean, spoilt):
+        predict = fit_method("arx", each.train, settings).predictors[0]
+        made = forecast_all(predict, each.test, PROTOCOLS["paper"])
+        forecasts.append(each.test.restore(made[0].mean)[1])
+    np.testing.assert_array_equal(*forecasts)
+
+
+def test_scores_are_those_of_the_outputs_with_their_drift(data, tiny):
+    rest = cell_settings({**tiny, "data": {"drift": 0.2}}, data, "arx").data.of(data)
+    predict = fit_method("arx", rest.train, cell_settings(tiny, data, "arx")).predictors[0]
+    (made,) = forecast_all(predict, rest.test, PROTOCOLS["paper"])
+    restored = replace(made, particles=rest.test.restore(made.particles)[1])
+    assert made.rmse(rest.test[0].y) == pytest.approx(restored.rmse(data.test[0].y), rel=1e-9)
+
+
 def test_the_poison_works_where_it_is_allowed_to(data, tiny):
     """The last output that may be used does change a forecast: the test above can fail."""
     predict = fit_method("arx", data.train, cell_settings(tiny, data, "arx")).predictors[0]
