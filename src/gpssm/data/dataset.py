@@ -13,12 +13,11 @@ from jaxtyping import Float
 
 from ..errors import DataError, expected
 from .channels import check_measured, check_same_channels, labels, numbered, units_of, with_units
-from .disk import is_on_disk
-from .drift import Drift, find_drifts, no_drift
 from .experiment import PARTS, Experiment, summary
 from .frames import Frames, frame_tables, xarray_tables
+from .removal import has_drift, without_again, without_drift, without_trend
 from .splits import by_experiment, by_fraction, by_row
-from .steps import Trend, fill_rows, fit_trend
+from .steps import fill_rows
 from .tables import (
     Channels,
     Name,
@@ -276,13 +275,7 @@ class Dataset:
         It is fitted to the training part alone where there is one (so split first): nothing of
         the test part leaks into it. `restore` adds it back to a forecast. Order 0 is the mean.
         """
-        if order < 0 or order != int(order):
-            raise DataError(expected("detrend", f"order {order}", "a whole number from 0"))
-        fitted = self._fitted_to("detrend")
-        rows = np.concatenate([each.rows for each in fitted])
-        y = np.concatenate([each.y for each in fitted])
-        trend = fit_trend(rows, y, int(order), self.output_names)
-        rest = tuple(each.without(trend) for each in self.experiments)
+        rest = without_trend(self.experiments, order, self.output_names)
         return replace(self, experiments=rest, steps=(*self.steps, f"detrend({order})"))
 
     def remove_drift(self, size: float = 0.1) -> "Dataset":
@@ -293,34 +286,19 @@ class Dataset:
         training part alone where there is one (so split first), record by record, and goes on in
         a straight line. `restore` adds it back to a forecast.
         """
-        found = find_drifts(self._fitted_to("remove_drift").experiments, size, self.output_names)
-        none = no_drift(size, self.dim_y)
-        rest = tuple(each.without(found.get(each.name, none)) for each in self.experiments)
+        rest = without_drift(self.experiments, size, self.output_names)
         return replace(self, experiments=rest, steps=(*self.steps, f"remove_drift({size:g})"))
 
     @property
     def has_drift(self) -> bool:
         """Whether a drift was removed, which later rows continue."""
-        return any(isinstance(trend, Drift) for trend in self.experiments[0].trends)
+        return has_drift(self.experiments)
 
     def refitted(self) -> "Dataset":
         """Trends and drifts removed anew, fitted to what is the training part now."""
         if not self.experiments[0].trends:
             return self
-        data = replace(self, experiments=tuple(each.original() for each in self.experiments))
-        for trend in self.experiments[0].trends:
-            if isinstance(trend, Trend):
-                data = data.detrend(len(trend.coefficients) - 1)
-            elif isinstance(trend, Drift):
-                data = data.remove_drift(trend.size)
-        return replace(data, steps=self.steps)
-
-    def _fitted_to(self, step: str) -> "Dataset":
-        """What a step that is fitted may see: the training part where there is one."""
-        if is_on_disk(self.experiments):
-            remedy = "Take this step before you write the arrays."
-            raise DataError(expected(step, "data on disk", "data in memory", remedy))
-        return self.train if "train" in self.parts else self
+        return replace(self, experiments=without_again(self.experiments, self.output_names))
 
     def restore(
         self, values: Any, experiment: int = 0, *, every_row: bool = False
