@@ -36,6 +36,14 @@ def test_a_damaged_file_is_one_sentence(tmp_path):
         claim(path, {"training": {}}, "run_dir")
 
 
+def is_free(folder):
+    try:
+        with alone_in(folder, "run_dir"):
+            return True
+    except ConfigError:
+        return False
+
+
 @pytest.fixture
 def elsewhere():
     """Starts a process that works in a folder, and says when it does."""
@@ -64,10 +72,10 @@ def test_one_process_at_a_time(tmp_path, elsewhere):
 
 def test_a_killed_process_lets_go(tmp_path, elsewhere):
     holder = elsewhere(tmp_path)
+    assert not is_free(tmp_path)
     holder.send_signal(signal.SIGKILL)
     holder.wait(60)
-    with alone_in(tmp_path, "run_dir"):
-        pass
+    assert is_free(tmp_path)
 
 
 def test_a_process_that_is_there_may_come_in_again(tmp_path):
@@ -86,9 +94,8 @@ def test_a_disk_that_cannot_lock_is_no_obstacle(tmp_path, monkeypatch, code):
         raise OSError(code, "no locks here")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    for _ in range(2):  # also where an earlier one has left its file
-        with alone_in(tmp_path, "run_dir"):
-            pass
+    assert is_free(tmp_path)
+    assert is_free(tmp_path), "the file that an earlier one has left is no lock"
 
 
 def test_a_fit_is_alone_in_its_folder(tmp_path, elsewhere):
