@@ -120,7 +120,9 @@ def test_what_is_beyond_the_training_range_is_told():
 
 def test_bias_and_growth_and_seeds():
     assert "lie below the measurements" in summary.bias(np.full(9, 0.9), "y").text
-    assert "half_life" in summary.bias(np.full(9, 0.1), "y").text
+    advice = summary.bias(np.full(9, 0.1), "y").text
+    assert "half_life" in advice
+    assert "remove_drift" in advice
     assert summary.bias(np.linspace(0, 1, 9), "y") is None
     grown = [b._replace(rmse=1.0 if b.first < 80 else 4.0) for b in profile(1, 1, 1, 1)]
     assert "the band only 1.0-fold" in summary.horizon(grown, "y").text

@@ -120,7 +120,9 @@ def bias(pit: np.ndarray, name: str) -> Finding | None:
     side = "below" if off > 0 else "above"
     words = f"Forecasts of {name} lie {side} the measurements on average"
     return Finding(
-        "caution", f"{words}: if the plant drifts, a half_life lets new rows count more."
+        "caution",
+        f"{words}: if the plant drifts, a half_life lets new rows count more, and, in Python, "
+        "data.remove_drift() takes out a level that moves.",
     )
 
 
