@@ -7,7 +7,7 @@ DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
 .PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
-        scale stability drift tailsitter tune
+        scale stability tailsitter
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -36,14 +36,11 @@ scale: $(READY)  ## one and two devices, one and two processes; ARGS="--quick" t
 table1: $(READY)  ## the benchmark table; ARGS="--datasets furnace --methods cbf-ssm-50" for a part
 	$(BIN)/python -m experiments.table1 $(ARGS)
 
-tune: $(READY)  ## the search of its settings, hours; ARGS="--datasets furnace" for a part
-	$(BIN)/python -m experiments.tune $(ARGS)
-
 figure1: $(READY)  ## forecasts of the Dubins car as paths; ARGS="--quick" for a first look
-	$(BIN)/python -m experiments.dubins_predictions $(ARGS)
+	$(BIN)/python -m experiments.car.figure1 $(ARGS)
 
 figure3a: $(READY)  ## the car's test error against the length of the training sequences
-	$(BIN)/python -m experiments.sequence_length dubins $(ARGS)
+	$(BIN)/python -m experiments.car.figure3a $(ARGS)
 
 stability: $(READY)  ## which plants are mean-square stable, in the eyes of a fitted model
 	$(BIN)/python -m experiments.stability $(ARGS)
@@ -56,10 +53,6 @@ figure3b: $(READY)  ## the drone's test error against sequence length; ARGS="--q
 
 cost: $(READY)  ## time of a step and of a forecast by method; ARGS="--quick"
 	$(BIN)/python -m experiments.cost $(ARGS)
-
-drift: $(READY)  ## whether the plants of Table 1 do in the test part what they did before
-	$(BIN)/python -m experiments.drift $(ARGS)
-	$(BIN)/python -m experiments.level
 
 tailsitter: $(READY)  ## measured flights; ARGS="--quick" for the short form
 	$(BIN)/python -m experiments.tailsitter $(ARGS)

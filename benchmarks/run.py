@@ -37,7 +37,7 @@ from gpssm.inference.sequences import from_batch_first
 from gpssm.training.batches import CHUNK, Chunk, first_rows, gather
 from gpssm.training.devices import everywhere, make_mesh
 from gpssm.training.loop import Runs, run_chunk
-from gpssm.training.step import Dials, start, undialled
+from gpssm.training.step import BatchedSettings, start, without_batched
 
 HERE = Path(__file__).parent
 OURS, BASE = "cbf-ssm-50", "pr-ssm"
@@ -61,7 +61,7 @@ def training_chunk(case: Case):
     """The program that `fit` runs, its arguments, and how many steps one call of it does."""
     workload, seeds = case.workload, case.seeds
     model, training = configure(workload, case.preset, **case.settings)
-    training = undialled(training)
+    training = without_batched(training)
     windows = make_training_windows(workload, training)
     examples = from_batch_first(*windows.read(windows.starts[:8], workload.steps))
     systems = [build(jax.random.key(seed), model, examples) for seed in range(seeds)]
@@ -72,8 +72,8 @@ def training_chunk(case: Case):
     keys = jax.random.split(jax.random.key(1), seeds)
     chunk = Chunk(windows, workload.batch, workload.steps, mesh)
     batches = gather(first_rows(keys, 0, chunk), chunk)
-    dials = jax.tree.map(lambda leaf: jnp.full(seeds, leaf), Dials.of(training))
-    state, runs = everywhere(state, mesh), Runs(keys, dials)
+    batched = jax.tree.map(lambda leaf: jnp.full(seeds, leaf), BatchedSettings.of(training))
+    state, runs = everywhere(state, mesh), Runs(keys, batched)
     arguments = (state, batches, runs, jnp.asarray(count), training, weights, mesh)
     return arguments, count, mesh.size
 

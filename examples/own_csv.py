@@ -15,4 +15,5 @@ test = data.test[0]
 forecast = run.predict(test.u, test.y[:16])  # conditioned on 16 steps, then inputs alone
 low, high = forecast.interval(0.95)
 print(f"last level {test.y[-1, 0]:.1f} cm, 95 % forecast {low[-1, 0]:.1f} to {high[-1, 0]:.1f} cm")
-print(f"RMSE {forecast.rmse(test.y):.2f} cm, coverage {forecast.coverage(test.y):.0%}")
+scores = forecast.score(test.y)
+print(f"RMSE {scores['rmse'][0]:.2f} cm, coverage {scores['coverage'][0]:.0%}")

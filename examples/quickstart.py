@@ -16,9 +16,10 @@ y_warmup = y[:16]  # what has been measured so far; everything after it is forec
 forecast = run.predict(u, y_warmup)  # forecast.mean, .std, .quantile(0.9), .samples
 
 mean_rmse = np.sqrt(np.mean((y - data.train[0].y.mean()) ** 2))
-print(f"RMSE            {forecast.rmse(y):.3f} cm (constant mean: {mean_rmse:.3f} cm)")
-print(f"log-likelihood  {forecast.log_likelihood(y):.3f} per step")
-print(f"95 % band       covers {forecast.coverage(y, level=0.95):.1%}")
+scores = forecast.score(y)  # every metric, one value per output
+print(f"RMSE            {scores['rmse'][0]:.3f} cm (constant mean: {mean_rmse:.3f} cm)")
+print(f"log-likelihood  {scores['log_likelihood'][0]:.3f} per step")
+print(f"95 % interval   covers {scores['coverage'][0]:.1%}")
 low, high = forecast.quantile(0.05)[-1, 0], forecast.quantile(0.95)[-1, 0]
 print(f"after 500 s     {low:.1f} to {high:.1f} cm with a probability of 90 %")
 

@@ -1,1 +1,1 @@
-"""One file per table or figure of the paper, and what they share."""
+"""One self-contained folder per table or figure of the paper; `common` has what they share."""

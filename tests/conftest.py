@@ -40,6 +40,12 @@ with install_import_hook("gpssm", "typechecker.check_types"):
 
     for name in gpssm.__all__:  # a name is loaded when it is first used: here, while the hook is on
         getattr(gpssm, name)
+    from gpssm.inference.methods.abstract import find_method
+    from gpssm.inference.recognition import RECOGNITIONS, find_recognition
+
+    for name in RECOGNITIONS:
+        find_recognition(name)
+    find_method(gpssm.Model())
 
 
 _MAPPINGS = Path("/proc/self/maps")  # Linux only

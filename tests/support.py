@@ -9,9 +9,10 @@ from gpssm import inference
 from gpssm.gp import Linear, SparseGP, make_keys
 from gpssm.gp.positive import raw_positive
 from gpssm.gp.sparse import InducingPosterior
-from gpssm.inference import Model, Sequences, System, build
-from gpssm.inference.elbo import factor_system, posterior_pass
+from gpssm.inference import Model, Sequences, System, backward, build
+from gpssm.inference.methods.abstract import find_method
 from gpssm.inference.sequences import from_batch_first
+from gpssm.inference.terms import factor_system
 from gpssm.model import Emission, InitialState, StateSpaceModel, Transition
 
 SMALL = {"inducing_points": 5, "particles": 4, "warmup": 3, "lag": 4}
@@ -52,13 +53,14 @@ def run_posterior(key, system, sequences, conditioned=None):
     """One pass through the posterior in the dtype of the sequences."""
     factors = factor_system(system, sequences.y.dtype)
     keys = make_keys(key, sequences.batch)
-    return posterior_pass(keys, system, factors, sequences, conditioned or sequences.length)
+    method = find_method(system.config)
+    return method.posterior_pass(keys, system, factors, sequences, conditioned or sequences.length)
 
 
 @eqx.filter_jit
 def backward_pass(key, system, factor, sequences):
     """The backward pass alone."""
-    return inference.backward_pass(make_keys(key, sequences.batch), system, factor, sequences)
+    return backward.backward_pass(make_keys(key, sequences.batch), system, factor, sequences)
 
 
 # ---------------------------------------------------------------------- linear-Gaussian oracle

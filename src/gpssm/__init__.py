@@ -14,9 +14,18 @@ A name is loaded when it is first used: `gpssm --help` need not wait for JAX.
 import importlib
 import typing
 
-__version__ = "0.1.0"
+from .base.version import __version__ as __version__
 
 if typing.TYPE_CHECKING:
+    from .base.errors import (
+        ConfigError,
+        DataError,
+        GpssmError,
+        ModelFileError,
+        ProcessLostError,
+        TrainingError,
+    )
+    from .base.startup import connect, prepare
     from .data import (
         Dataset,
         DataWarning,
@@ -28,23 +37,23 @@ if typing.TYPE_CHECKING:
         simulate,
         simulators,
     )
-    from .errors import (
-        ConfigError,
-        DataError,
-        GpssmError,
-        ModelFileError,
-        ProcessLostError,
-        TrainingError,
-    )
-    from .fitting import fit, fit_candidates
-    from .held_out import recalibrate
+    from .evaluation import recalibrate
+    from .fitted import Run, fit, fit_candidates, load
     from .inference import Model, cbf_ssm, method, pr_ssm, vcdt
+    from .metrics import Forecast
     from .model import Physics, Prior, log_normal, normal
-    from .prediction import Forecast, Outlook, Stability, stability
-    from .run import Run, load
-    from .startup import connect, prepare
+    from .prediction import Outlook, Stability, stability
     from .study import Cluster, Study, Sweep, sweep
     from .training import Stage, Training
+    from .workflow import (
+        RunConfig,
+        RunFolder,
+        Scoring,
+        fit_folder,
+        open_folder,
+        score,
+        write_report,
+    )
 
 __all__ = [
     "Cluster",
@@ -63,6 +72,9 @@ __all__ = [
     "Prior",
     "ProcessLostError",
     "Run",
+    "RunConfig",
+    "RunFolder",
+    "Scoring",
     "Stability",
     "Stage",
     "Study",
@@ -73,55 +85,64 @@ __all__ = [
     "connect",
     "fit",
     "fit_candidates",
+    "fit_folder",
     "list_datasets",
     "load",
     "load_dataset",
     "log_normal",
     "method",
     "normal",
+    "open_folder",
     "pr_ssm",
     "prepare",
     "read",
     "recalibrate",
+    "score",
     "simulate",
     "simulators",
     "stability",
     "sweep",
     "vcdt",
+    "write_report",
 ]
 
 _NAMES = {
+    "base.errors": "ConfigError DataError GpssmError ModelFileError ProcessLostError TrainingError",
+    "base.startup": "connect prepare",
     "data": (
         "Dataset DataWarning Experiment Normalisation list_datasets load_dataset read simulate "
         "simulators"
     ),
-    "errors": "ConfigError DataError GpssmError ModelFileError ProcessLostError TrainingError",
-    "fitting": "fit fit_candidates",
-    "held_out": "recalibrate",
+    "evaluation": "recalibrate",
+    "fitted": "Run fit fit_candidates load",
     "inference": "Model cbf_ssm method pr_ssm vcdt",
+    "metrics": "Forecast",
     "model": "Physics Prior log_normal normal",
-    "prediction": "Forecast Outlook Stability stability",
-    "run": "Run load",
-    "startup": "connect prepare",
+    "prediction": "Outlook Stability stability",
     "study": "Cluster Study Sweep sweep",
     "training": "Stage Training",
+    "workflow": "RunConfig RunFolder Scoring fit_folder open_folder score write_report",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _PACKAGES = (
     "data",
+    "evaluation",
+    "fitted",
     "gp",
     "inference",
-    "mechanics",
+    "linear",
+    "metrics",
     "model",
     "prediction",
     "report",
     "study",
     "training",
+    "workflow",
 )
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Load a public name, or a subpackage, when somebody asks for it."""
+    """Import a public name or a subpackage at its first use."""
     if name in _PACKAGES:
         return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:

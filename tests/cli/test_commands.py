@@ -1,6 +1,5 @@
 """Every command: what it does, what it says to people and to machines, and how it fails."""
 
-import importlib
 import json
 import re
 import shutil
@@ -16,11 +15,9 @@ import typer
 
 import gpssm
 from gpssm.cli import app
-from gpssm.cli.folders import open_folder
-from gpssm.cli.options import Experiment, Method
-from gpssm.cli.reproduction import EXPERIMENTS
-from gpssm.inference.presets import METHODS
+from gpssm.metrics import Scores
 from gpssm.training import TrainingStopped
+from gpssm.workflow.folder import open_folder
 from support_cli import ROWS, all_commands, answer, invoke, write_csv
 
 ROOT = Path(__file__).parents[2]
@@ -59,11 +56,6 @@ def test_help_does_not_wait_for_jax():
     assert said.stdout.strip() == "[]", said.stderr
 
 
-def test_the_choices_are_those_of_the_library():
-    assert sorted(Method) == sorted(METHODS)
-    assert sorted(Experiment) == sorted(EXPERIMENTS)
-
-
 def test_the_version_is_that_of_the_package():
     assert invoke("--version").output.split() == ["gpssm", gpssm.__version__]
 
@@ -87,20 +79,22 @@ def test_fit_ends_with_the_scores_beside_the_baselines_and_the_path_of_the_repor
         assert row in result.stdout
     assert f"report  {folder / 'report.html'}" in result.stdout.replace("\n", "")
     scores = json.loads((folder / "scores.json").read_text())
-    assert f"{scores['constant mean']['rmse']:.4g}" in result.stdout
+    mean = scores["baselines"]["constant_mean"]["outputs"]["level"]
+    assert f"{mean['rmse']:.4g}" in result.stdout
 
 
 def test_the_scores_are_those_of_the_library_after_the_warm_up(folder, log):
     data = gpssm.read(log, inputs="pump", outputs="level", time="t").split(train=0.7)
     run, test = gpssm.load(folder / "seed-1.gpssm"), data.test[0]
     forecast = run.predict(test.u, test.y[:4], particles=10).after(4)
-    scores = json.loads((folder / "scores.json").read_text())["model, seed 1"]
-    assert scores["rmse"] == pytest.approx(forecast.rmse(test.y[4:]))
-    assert scores["log_likelihood"] == pytest.approx(forecast.log_likelihood(test.y[4:]))
-    assert scores["coverage"] == pytest.approx(forecast.coverage(test.y[4:]))
+    scores = json.loads((folder / "scores.json").read_text())["seeds"]["1"]
+    wanted = forecast.score(test.y[4:], run.normalisation.y_std)
+    assert scores["outputs"]["level"] == pytest.approx({name: wanted[name][0] for name in wanted})
+    assert scores["pooled"] == pytest.approx(wanted.pooled)
     train = data.train[0]
     again = run.predict(train.u, train.y[:4], particles=10).after(4)
-    assert scores["training_rmse"] == pytest.approx(again.rmse(train.y[4:]))
+    own = scores["training"]["outputs"]["level"]["rmse"]
+    assert own == pytest.approx(again.score(train.y[4:])["rmse"][0])
 
 
 def test_folds_set_the_error_bars_of_a_finished_run(fit_arguments, copied):
@@ -126,10 +120,10 @@ def test_a_stop_among_the_folds_leaves_no_model_with_other_error_bars(
     def stopped(*_, **__):
         raise TrainingStopped(130)
 
-    monkeypatch.setattr(gpssm, "recalibrate", stopped)
+    monkeypatch.setattr("gpssm.workflow.fitting.recalibrate", stopped)
     folded = [*fit_arguments, "--seeds", 2, "--calibration-folds", 3, "--out", copied]
     assert invoke(*folded).exit_code == 130
-    assert "goes on where it was stopped" in one_line(invoke("evaluate", copied))
+    assert "resumes where it was stopped" in one_line(invoke("evaluate", copied))
     monkeypatch.undo()
     assert invoke(*folded).exit_code == 0
     assert invoke("evaluate", copied).exit_code == 0
@@ -143,7 +137,7 @@ def test_a_stop_among_the_folds_leaves_no_model_with_other_error_bars(
 def test_too_many_folds_are_refused_before_training(fit_arguments, tmp_path, folds, words):
     out = tmp_path / "run"
     line = one_line(invoke(*fit_arguments, "--calibration-folds", folds, "--out", out))
-    assert f"--calibration-folds {folds}: " in line
+    assert f"--calibration-folds: got {folds}" in line
     assert words in line
     assert not list(out.glob("*.gpssm"))
 
@@ -176,20 +170,24 @@ def test_a_seed_that_has_failed_on_its_own_rows_is_not_chosen(copied):
     """Whichever has the better ELBO: the other one is taken, unless one asks for it."""
     path, usual = copied / "scores.json", open_folder(copied).choose().seed
     scores = json.loads(path.read_text())
-    scores[f"model, seed {1 - usual}"]["training_rmse"] = 2.0
-    scores[f"model, seed {usual}"]["training_rmse"] = 3.0
+    for seed, rmse in ((1 - usual, 2.0), (usual, 3.0)):
+        scores["seeds"][str(seed)]["training"]["outputs"]["level"]["rmse"] = rmse
     path.write_text(json.dumps(scores))
     assert open_folder(copied).choose().seed == 1 - usual
     assert open_folder(copied).choose(usual).seed == usual
-    path.write_text("{}")  # of an older version: simulated anew
+    path.write_text("{}")  # of an older version: simulated again
     again = open_folder(copied).training_rmse[1 - usual]
     assert again not in (2.0, 3.0)
     assert again == pytest.approx(open_folder(copied).training_rmse[1 - usual])
 
 
 def test_fit_names_the_seeds_that_have_failed(copied, fit_arguments, monkeypatch):
-    rmses = {0: 2.0, 1: 3.0}
-    monkeypatch.setattr("gpssm.report.evaluation.training_rmse", lambda run, *_: rmses[run.seed])
+    rmses = iter([9.0, 9.0, 2.0, 3.0])  # of the two baselines, then of the seeds
+
+    def own_rows(*_):
+        return Scores(("level",), {"rmse": np.array([next(rmses)])}, {})
+
+    monkeypatch.setattr("gpssm.evaluation.scoring._on_own_rows", own_rows)
     again = invoke(*fit_arguments, "--seeds", 2, "--out", copied)
     assert "failed on rows of the training part: seed 1 (RMSE 3); seed 0 has 2" in again.stderr
     assert open_folder(copied).choose().seed == 0
@@ -220,15 +218,14 @@ def test_a_log_on_disk_gives_the_same_run_and_is_not_copied(
     fitted, fit_arguments, log, tmp_path, monkeypatch
 ):
     """From the fit to the forecast; the folder knows where the log is."""
-    monkeypatch.setattr("gpssm.data.reading.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("gpssm.data.io.reading.cache_folder", lambda: tmp_path / "cache")
     pd.read_csv(log).to_parquet(tmp_path / "log.parquet")
     moved = [tmp_path / "log.parquet" if each is log else each for each in fit_arguments]
     run = tmp_path / "run"
     given = answer(*moved, "--on-disk", "--seeds", 2, "--out", run)
     kept = json.loads((fitted[0] / "scores.json").read_text())
-    assert given["scores"].keys() == kept.keys()
-    for name, scores in given["scores"].items():
-        assert scores == pytest.approx(kept[name], rel=1e-4), name
+    for seed, scores in given["scores"]["seeds"].items():
+        assert scores["pooled"] == pytest.approx(kept["seeds"][seed]["pooled"], rel=1e-4)
     assert not (run / "data.npz").exists()
     assert isinstance(open_folder(run).data.train[0].y, np.memmap)
     assert answer("evaluate", run)["scores"] == given["scores"]
@@ -278,6 +275,8 @@ def test_a_folder_whose_training_never_began_is_no_obstacle(fit_arguments, confi
     long.write_text(config.read_text().replace("sequence_length = 12", "sequence_length = 500"))
     out, arguments = tmp_path / "run", [long if each == config else each for each in fit_arguments]
     assert "sequence_length" in one_line(invoke(*arguments, "--out", out))
+    assert not out.exists()  # refused before anything was written
+    out.mkdir()
     (out / ".data.npz.123.tmp").write_bytes(b"half")
     result = invoke(*fit_arguments, "--out", out)
     assert result.exit_code == 0, result.output
@@ -317,7 +316,7 @@ def test_a_unit_in_brackets_is_no_markup(log, config, tmp_path):
     columns = ["--inputs", "pump", "--outputs", "level", "--config", odd]
     result = invoke("fit", log, *columns, "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output
-    assert "in [/s]" in result.output
+    assert "RMSE [[/s]]" in result.output
 
 
 def test_folders_of_one_name_are_compared_under_their_paths(folder, tmp_path):
@@ -332,7 +331,7 @@ def test_a_stop_keeps_its_exit_code(fit_arguments, tmp_path, monkeypatch, code):
     def stopped(*_, **__):
         raise TrainingStopped(code)
 
-    monkeypatch.setattr("gpssm.fit", stopped)
+    monkeypatch.setattr("gpssm.workflow.fitting.fit", stopped)
     result = invoke(*fit_arguments, "--out", tmp_path / "run")
     assert result.exit_code == code
     assert "Traceback" not in result.stderr
@@ -412,7 +411,6 @@ def test_what_nobody_foresaw_is_one_line_too(monkeypatch):
         ["fit", "x.csv", "--steps", "0"],
         ["fit", "x.csv", "--test-fraction", "1.5"],
         ["compare", "one"],
-        ["reproduce", "table9"],
         ["nothing"],
     ],
 )
@@ -534,7 +532,7 @@ def test_data_check_shows_columns_then_remarks(log):
     assert "the longest gap of an output is 3 rows" in found["remarks"]
     assert found["missing"] == pytest.approx(3 / ROWS)
     assert "no time column" in invoke(*arguments).stdout
-    assert "nothing is wrong" not in invoke(*arguments).stdout
+    assert "no problems found" not in invoke(*arguments).stdout
 
 
 def test_data_check_names_file_column_and_row(tmp_path):
@@ -544,91 +542,12 @@ def test_data_check_names_file_column_and_row(tmp_path):
     assert re.search(r"bad\.csv, column 'y', row 3: got 'off', expected a number", line)
 
 
-# ---------------------------------------------------------------------- reproduce and demo
-
-
-@pytest.fixture
-def clone(tmp_path, monkeypatch):
-    """A repository with one experiment, that says what it was asked."""
-    package = tmp_path / "experiments"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    program = "import sys\nprint('asked', sys.argv[1:])\nsys.exit(int(sys.argv[-1]))"
-    (package / "sequence_length.py").write_text(program)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gpssm.cli.reproduction._clone", lambda: tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
-        monkeypatch.delitem(sys.modules, name)
-    yield tmp_path
-    for name in [name for name in sys.modules if name.split(".")[0] == "experiments"]:
-        del sys.modules[name]
-
-
-def test_reproduce_passes_on_what_it_is_told(clone):
-    result = invoke("reproduce", "figure3a", "--quick", "--code", "0")
-    assert "asked ['dubins', '--quick', '--code', '0']" in result.stdout
-    assert result.exit_code == 0
-
-
-def test_reproduce_fails_as_the_experiment_does(clone):
-    assert invoke("reproduce", "figure3a", "3").exit_code == 3
-    stopped = invoke("reproduce", "figure3a", "130")
-    assert stopped.exit_code == 130
-    assert "Run the same command again to go on" in stopped.stderr
-
-
-def test_reproduce_tells_machines_one_object_and_nothing_else(clone):
-    result = invoke("reproduce", "figure3a", "--json", "3")
-    said = json.loads(result.stdout)
-    module = "experiments.sequence_length"
-    assert said == {"experiment": "figure3a", "module": module, "exit_code": 3}
-    assert "asked" in result.stderr
-
-
-def test_reproduce_says_what_is_missing(clone, monkeypatch, tmp_path_factory):
-    assert "experiments.cost is not in" in one_line(invoke("reproduce", "cost"))
-    empty = tmp_path_factory.mktemp("empty")
-    monkeypatch.chdir(empty)
-    monkeypatch.setattr("gpssm.cli.reproduction._clone", lambda: empty)
-    assert "Clone the repository" in one_line(invoke("reproduce", "table1"))
-
-
-def made(target):
-    """The module that `make` runs for a target, and the words it gives to it."""
-    recipe = rf"^{target}:.*\n\t\$\(BIN\)/python -m (\S+)(.*) \$\(ARGS\)$"
-    found = re.search(recipe, (ROOT / "Makefile").read_text(), re.MULTILINE)
-    return found[1], found[2].split()
-
-
-@pytest.mark.parametrize("what", sorted(EXPERIMENTS))
-def test_reproduce_runs_what_make_runs_and_the_experiment_takes_it(what, monkeypatch):
-    ran = []
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("gpssm.cli.reproduction.run_module", lambda *given: ran.append(given) or 0)
-    assert invoke("reproduce", what, "--quick", "--results", "elsewhere").exit_code == 0
-    module, words = made(what)
-    assert ran == [(module, [*words, "--quick", "--results", "elsewhere"])]
-    options = importlib.import_module(module)._parse(ran[0][1])
-    assert options.quick
-    assert options.results == Path("elsewhere")
-
-
-def test_reproduce_really_computes(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    words = ["--quick", "--methods", "pr-ssm", "--lengths", "16", "--results", tmp_path]
-    result = invoke("reproduce", "cost", *words)
-    assert result.exit_code == 0, result.output
-    assert str(tmp_path / "cost.md") in result.stdout.replace("\n", "")
-    (row,) = json.loads((tmp_path / "cost.json").read_text())["rows"]
-    assert (row["variant"], row["length"]) == ("PR-SSM", 16)
-    milliseconds = f"{1e3 * row['seconds per step']:.1f}"
-    assert f"| PR-SSM | {milliseconds} | 1.00 | – |" in (tmp_path / "cost.md").read_text()
+# ---------------------------------------------------------------------- demo
 
 
 @pytest.mark.parametrize("name", ["report.html", "notes.txt"])
 def test_demo_leaves_other_files_alone(name, monkeypatch, tmp_path):
-    monkeypatch.setattr("gpssm.demo.main", lambda out, quiet: {"out": out})
+    monkeypatch.setattr("gpssm.workflow.demo.main", lambda out, quiet: {"out": out})
     (tmp_path / name).write_text("mine")
     result = invoke("demo", "--out", tmp_path)
     if name == "report.html":  # what an earlier demo left
@@ -640,7 +559,7 @@ def test_demo_leaves_other_files_alone(name, monkeypatch, tmp_path):
 
 def test_demo_says_where_its_report_is(monkeypatch, tmp_path):
     result = {"report": tmp_path / "report.html", "scores": {}}
-    monkeypatch.setattr("gpssm.demo.main", lambda out, quiet: {**result, "out": out})
+    monkeypatch.setattr("gpssm.workflow.demo.main", lambda out, quiet: {**result, "out": out})
     assert answer("demo", "--out", "here") == {
         "report": str(tmp_path / "report.html"), "scores": {}, "out": "here",
     }  # fmt: skip

@@ -12,10 +12,9 @@ import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpssm.base.errors import ConfigError
 from gpssm.cli import app
-from gpssm.cli.options import Experiment
-from gpssm.data.files import READERS
-from gpssm.errors import ConfigError
+from gpssm.data.io.files import READERS
 from support_cli import all_commands, invoke, write_csv
 
 BOUNDED = settings(
@@ -75,9 +74,8 @@ def nothing_heavy(monkeypatch):
     def refused(*_, **__):
         raise ConfigError("training: got a request, expected none in this test.")
 
-    monkeypatch.setattr("gpssm.fit", refused)
-    monkeypatch.setattr("gpssm.demo.main", refused)
-    monkeypatch.setattr("gpssm.cli.reproduction.run_module", lambda *_: 0)
+    monkeypatch.setattr("gpssm.workflow.fitting.fit", refused)
+    monkeypatch.setattr("gpssm.workflow.demo.main", refused)
 
 
 @st.composite
@@ -85,18 +83,16 @@ def calls(draw, words):
     """Arguments and options of a command, most of them with a value that makes no sense."""
     command = draw(st.sampled_from(sorted(COMMANDS)))
     call = draw(st.lists(words, max_size=4))
-    if command == "reproduce":  # its first word is one of few: hardly ever drawn
-        call = [draw(st.sampled_from(sorted(Experiment))), *call]
     for option in draw(st.lists(st.sampled_from(OPTIONS[command]), max_size=3)):
         call += [option] if option in SWITCHES else [option, draw(words)]
     return [*command.split(), *(word for word in call if word != "--debug")]
 
 
 def test_no_command_is_left_out():
-    assert set(COMMANDS) >= {"fit", "predict", "evaluate", "report", "compare", "reproduce", "demo"}
+    assert set(COMMANDS) >= {"fit", "predict", "evaluate", "report", "compare", "demo"}
     assert set(COMMANDS) >= {"data list", "data fetch", "data check"}
     assert "--test-fraction" in OPTIONS["fit"]
-    assert {"--json", "--overwrite", "--quick"} <= SWITCHES
+    assert {"--json", "--overwrite", "--quiet"} <= SWITCHES
 
 
 @MANY

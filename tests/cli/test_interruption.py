@@ -58,7 +58,7 @@ def test_ctrl_c_stops_a_fit_and_the_same_command_goes_on(command, tmp_path):
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, said
     assert "Traceback" not in said
-    assert said.rstrip().endswith("Run the same command again to go on.")
+    assert said.rstrip().endswith("Run the same command again to resume.")
     assert said.count("Run the same") == 1
     stopped = int(re.search(r"Stopped at step (\d+) by SIGINT", said)[1])
     assert stopped < STEPS

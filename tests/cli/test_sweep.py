@@ -152,4 +152,4 @@ def test_lost_trials_are_an_error_after_all_else_is_told(study, tmp_path, monkey
     assert result.exit_code == 1
     assert "trials.parquet" in result.stdout
     assert "worker died" in result.stderr
-    assert result.stderr.rstrip().endswith("Run the same command again for what is missing.")
+    assert result.stderr.rstrip().endswith("Run the same command again to fit the missing trials.")

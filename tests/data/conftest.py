@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 def load(monkeypatch):
     """`load_dataset` on the files of GPSSM_DATA, else beside the repository; skips without them."""
     from gpssm.data import load_dataset
-    from gpssm.data.benchmarks import BENCHMARKS
+    from gpssm.data.benchmarks.sets import BENCHMARKS
 
     folder = Path(os.environ.get("GPSSM_DATA", ROOT / ".." / "shared" / "data")).absolute()
     monkeypatch.setenv("GPSSM_DATA", str(folder))

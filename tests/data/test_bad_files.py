@@ -6,7 +6,7 @@ import pytest
 import scipy.io
 
 import gpssm.data as gd
-from gpssm.errors import DataError
+from gpssm.base.errors import DataError
 
 
 def complaint(path, **request):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpssm.base.errors import DataError
 from gpssm.data import Dataset, Experiment
-from gpssm.errors import DataError
 
 LENGTHS = (40, 25, 33)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from gpssm.base.errors import DataError
 from gpssm.data import Dataset, DataWarning, Normalisation
-from gpssm.errors import DataError
 
 finite = st.floats(-1e6, 1e6, allow_subnormal=False)
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import jax
 import numpy as np
@@ -11,8 +12,9 @@ import pandas as pd
 import pytest
 
 from gpssm import DataError, Dataset, Normalisation, read
-from gpssm.data import choose_windows, conversion, disk, make_windows, open_windows
+from gpssm.data import choose_windows, disk, make_windows, open_windows
 from gpssm.data.disk import stays_on_disk
+from gpssm.data.io import conversion
 
 ROWS, BLOCK = 1000, 64
 COLUMNS = {"inputs": ["u", "v"], "outputs": "y", "time": "t", "experiment": "run"}
@@ -182,7 +184,7 @@ def test_a_file_that_is_cut_off_or_missing_or_no_parquet(path, tmp_path):
     path.unlink()
     assert "no such file" in complaint(path)
     (tmp_path / "log.csv").write_text("t,u,v,y,run\n")
-    assert "without on_disk" in complaint(tmp_path / "log.csv")
+    assert "leave on_disk out" in complaint(tmp_path / "log.csv")
 
 
 def test_a_folder_that_cannot_be_written_is_named(path, tmp_path):
@@ -223,7 +225,8 @@ def test_damaged_arrays_are_made_again(path, tmp_path, file):
 
 KILLED = """
 import os, signal, sys
-from gpssm.data import conversion, read
+from gpssm.data import read
+from gpssm.data.io import conversion
 
 conversion.BLOCK, seen, split_table = 64, [], conversion.split_table
 
@@ -246,3 +249,24 @@ def test_a_kill_in_the_middle_leaves_nothing_broken(path, tmp_path):
     assert list(place.glob("*.part"))
     assert_same(read(path, **COLUMNS, on_disk=place), read(path, **COLUMNS))
     assert not list(place.glob("*.part"))
+
+
+PAUSED = KILLED.replace(
+    "os.kill(os.getpid(), signal.SIGKILL)", "print('here', flush=True); time.sleep(600)"
+)
+
+
+def test_others_wait_for_the_process_that_converts(path, tmp_path):
+    place = tmp_path / "arrays"
+    command = [sys.executable, "-c", f"import time\n{PAUSED}", str(path), str(place)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first,
+        ThreadPoolExecutor() as pool,
+    ):
+        try:
+            assert first.stdout.readline() == "here\n"
+            second = pool.submit(read, path, **COLUMNS, on_disk=place)
+            assert not wait([second], timeout=0.5).done
+        finally:
+            first.kill()
+        assert_same(second.result(60), read(path, **COLUMNS))

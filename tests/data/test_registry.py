@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gpssm.base.errors import DataError
 from gpssm.data import list_datasets, load_dataset
-from gpssm.errors import DataError
 
 # rows of the training experiments, rows of the test experiments, inputs, outputs
 SHAPES = {
@@ -27,7 +27,6 @@ SHAPES = {
     "kink": ([500], [100], 0, 1),
     "two_tanks": ([4000], [1000], 1, 1),
     "cart_pole": ([3000], [1000], 1, 2),
-    "voliro": ([6000], [2000], 12, 7),
 }
 SAMPLING = {
     "ballbeam": 0.1,

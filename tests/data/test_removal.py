@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from gpssm.data import Dataset, drift
-from gpssm.errors import DataError
-from gpssm.prediction import blocked_folds
+from gpssm.base.errors import DataError
+from gpssm.data import Dataset
+from gpssm.data.folds import blocked_folds
+from gpssm.data.transforms import drift
 
 
 def record(seed=0, rows=300, slope=0.0, walk=0.0, noise=0.1, missing=0.0):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
+from gpssm.base.errors import DataError
 from gpssm.data import simulate, simulators
-from gpssm.errors import DataError
 
 KEY = jax.random.key(11)
 

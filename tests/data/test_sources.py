@@ -12,10 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from gpssm.base.errors import DataError
 from gpssm.data import DataWarning, load_dataset
-from gpssm.data.benchmarks import BENCHMARKS
-from gpssm.data.sources import SourceFile, cache_folder, locate, locate_first, on_disk
-from gpssm.errors import DataError
+from gpssm.data.benchmarks.sets import BENCHMARKS
+from gpssm.data.benchmarks.sources import SourceFile, cache_folder, locate, locate_first, on_disk
 
 CONTENT = np.random.default_rng(0).bytes(400_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -156,7 +156,7 @@ def test_a_file_without_an_address_says_where_to_put_it(empty_disk):
 
 SCRIPT = """
 import sys
-from gpssm.data.sources import SourceFile, locate
+from gpssm.data.benchmarks.sources import SourceFile, locate
 print(locate(SourceFile("folder/log.bin", 1, sys.argv[2], sys.argv[1], "example.org")))
 """
 

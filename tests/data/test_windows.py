@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpssm.base.errors import DataError
 from gpssm.data import Dataset, Normalisation, batch, make_windows
-from gpssm.errors import DataError
 
 
 def numbered(lengths):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpssm.inference import Weights, cbf_ssm, method
-from gpssm.inference.presets import METHODS
+from gpssm.inference.methods.registry import METHODS
 from support import SMALL, elbo, make_sequences, make_system
 
 WEIGHTS = Weights(state_kl=0.9, inducing_kl=0.1, entropy=0.1)

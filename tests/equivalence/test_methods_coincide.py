@@ -8,7 +8,7 @@ from gpssm.gp import Linear, SparseGP
 from gpssm.gp.positive import raw_positive
 from gpssm.gp.sparse import InducingPosterior
 from gpssm.inference import Posterior, System, cbf_ssm, pr_ssm, vcdt
-from gpssm.inference.elbo import factor_system
+from gpssm.inference.terms import factor_system
 from support import SMALL, backward_pass, elbo, make_sequences, make_system, run_posterior
 
 SHARED = {**SMALL, "recognition": "mlp"}
@@ -121,7 +121,7 @@ def test_windows_of_a_short_lag_have_the_same_law_where_the_past_is_forgotten(ke
     z, row = jnp.eye(4), jnp.array([[-0.8, 0.0, 0.5, 0.0]])
     q = InducingPosterior(row, None, False, "delta")
     gp = SparseGP(Linear(raw_positive(jnp.ones((1, 4)))), z, q)
-    posterior = Posterior(None, gp, base.posterior.raw_hidden_noise)
+    posterior = Posterior(base.posterior.recognition, gp, base.posterior.raw_hidden_noise)
     means = []
     for lag in (None, 12):
         system = System(base.model, posterior, config.replace(lag=lag))

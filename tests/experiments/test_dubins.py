@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from experiments.dubins import (
+from experiments.car.dubins import (
     HORIZON,
     WARMUP,
     Scored,
@@ -14,8 +14,8 @@ from experiments.dubins import (
     references,
 )
 
-from gpssm.data.simulators import CAR_OBSERVATION_VARIANCE, dubins, dubins_trajectory
-from gpssm.prediction import Forecast
+from gpssm.data.benchmarks.simulators import CAR_OBSERVATION_VARIANCE, dubins, dubins_trajectory
+from gpssm.metrics import Forecast
 
 
 @pytest.fixture(scope="module")
@@ -84,4 +84,4 @@ def test_gaussian_log_likelihood_is_that_of_the_moments_of_the_cloud():
     found = gaussian_log_likelihood(cloud, np.array([[0.5]]))
     variance = 1.0 + 0.01
     assert found == pytest.approx(-0.5 * np.log(2 * np.pi * variance) - 0.125 / variance)
-    assert cloud.log_likelihood(np.array([[0.5]])) < found - 5.0
+    assert cloud.score(np.array([[0.5]])).pooled["log_likelihood"] < found - 5.0

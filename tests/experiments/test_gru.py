@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from experiments.config import cell_settings, count_parameters
-from experiments.gru import GruSettings, fit_gru, make_gru, roll, width_for
+from experiments.table1.config import cell_settings, count_parameters
+from experiments.table1.gru import GruSettings, fit_gru, make_gru, roll, width_for
 
 import gpssm
 
@@ -43,7 +43,9 @@ def test_training_reduces_the_error_and_every_seed_is_another_network(data):
     trained = fit_gru(data.train, settings, seeds=[0, 1])
     start = fit_gru(data.train, settings.replace(steps=1), seeds=[0])[0]
     test = data.test[0]
-    errors = [model.predict(test.u, test.y[:16]).rmse(test.y) for model in (*trained, start)]
+    errors = [
+        model.predict(test.u, test.y[:16]).score(test.y)["rmse"][0] for model in (*trained, start)
+    ]
     assert max(errors[:2]) < 0.5 * errors[2]
     assert errors[0] != errors[1]
 

@@ -1,10 +1,10 @@
 """Settings from the command line, on top of a file."""
 
 import pytest
-from experiments.config import cell_settings
-from experiments.overrides import parse_candidate, parse_set, with_candidate
+from experiments.table1.config import cell_settings
+from experiments.table1.overrides import parse_candidate, parse_set, with_candidate
 
-from gpssm.errors import ConfigError
+from gpssm.base.errors import ConfigError
 
 
 def test_settings_of_the_command_line():

@@ -3,18 +3,18 @@
 import json
 
 import pytest
-from experiments.config import DATASETS, METHODS, CellSettings
-from experiments.drone_figures import HYBRID
-from experiments.drone_figures import page as drone_page
-from experiments.drone_figures import read_records as drone_records
-from experiments.files import read_json, write_json
-from experiments.length_pages import UNSTABLE, read_records
-from experiments.length_pages import tables as length_tables
-from experiments.tailsitter import page as tailsitter_page
+from experiments.car.pages import UNSTABLE, read_study
+from experiments.car.pages import tables as length_tables
+from experiments.common.files import read_json, write_json
+from experiments.common.pages import TITLES, between_markers
+from experiments.drone.figures import HYBRID
+from experiments.drone.figures import page as drone_page
+from experiments.drone.figures import read_records as drone_records
+from experiments.table1 import pages
+from experiments.table1.config import DATASETS, FOLDER, METHODS
+from experiments.tailsitter.__main__ import page as tailsitter_page
 
-from experiments import pages
-
-PAPER = json.loads((pages.CONFIGS / "paper_table1.json").read_text())["table1"]
+PAPER = json.loads((FOLDER / "paper.json").read_text())["table1"]
 
 
 def scores(rmse):
@@ -47,9 +47,8 @@ def record(name, method, values):
 def results(tmp_path):
     """Three cells of furnace: ours, ARX, and a GRU of which a seed diverged."""
     cells = {"cbf-ssm-50": [1.20, 1.22], "arx": [1.25], "gru": [1.0, None]}
-    for method, values in cells.items():
-        path = tmp_path / "table1" / "furnace" / f"{method}.json"
-        write_json(path, record("furnace", method, values))
+    records = {method: record("furnace", method, values) for method, values in cells.items()}
+    write_json(tmp_path / "table1.json", {"furnace": records})
     return tmp_path
 
 
@@ -60,9 +59,9 @@ def line(page, *words):
 
 
 def test_an_incomplete_grid_has_pages(results):
-    written = pages.write_pages(results)
-    assert [path.name for path in written] == ["table1.json", "table1.md"]
-    page = written[1].read_text(encoding="utf-8")
+    (written,) = pages.write_pages(results)
+    assert written == results / "table1.md"
+    page = written.read_text(encoding="utf-8")
     assert "3 of 72 cells are there" in page
     header = line(page, "data set", "CBF-SSM-50")
     ours = dict(zip(header, line(page, "furnace", "ours"), strict=True))
@@ -85,8 +84,8 @@ def test_an_empty_folder_has_pages_too(tmp_path):
     assert "0 of 72" in (tmp_path / "table1.md").read_text(encoding="utf-8")
 
 
-def test_targets_are_judged_by_the_mean(results):
-    page = pages.tables(pages.read_cells(results / "table1"), PAPER)
+def test_targets_compare_the_mean(results):
+    page = pages.tables(pages.read_cells(results / "table1.json"), PAPER)
     rows = page[page.index("## Targets") :]
     cells = line(rows, "furnace")
     assert cells[1] == "yes: 1.210, 1.230"
@@ -97,76 +96,49 @@ def test_targets_are_judged_by_the_mean(results):
 
 
 def test_the_notes_name_the_data_and_the_commit(results):
-    page = pages.details(pages.read_cells(results / "table1"))
+    page = pages.details(pages.read_cells(results / "table1.json"))
     assert "- furnace: partly interpolated" in page
     assert "- made by commit abc on a machine" in page
-
-
-def test_the_summary_holds_every_seed_beside_the_paper(results):
-    pages.write_pages(results)
-    summary = json.loads((results / "table1.json").read_text())
-    ours = summary["furnace"]["cbf-ssm-50"]
-    assert [seed["paper"]["rmse"] for seed in ours["seeds"]] == [1.20, 1.22]
-    assert ours["paper"] == [1.22, 0.01]
 
 
 def test_a_page_keeps_what_is_outside_the_markers():
     other = "<!-- begin b -->\nkept\n<!-- end b -->"
     page = f"before\n<!-- begin a -->\nold\n<!-- end a -->\n{other}\nafter\n"
-    once = pages.between_markers(page, "new \\1", "a")
+    once = between_markers(page, "new \\1", "a")
     assert once.startswith("before\n")
     assert once.endswith(f"{other}\nafter\n")
     assert "old" not in once
-    assert pages.between_markers(once, "new \\1", "a") == once
+    assert between_markers(once, "new \\1", "a") == once
     with pytest.raises(SystemExit, match="expected a place"):
-        pages.between_markers("no markers", "new")
+        between_markers("no markers", "new")
 
 
 def test_the_documentation_is_what_the_results_say():
     """No number by hand: the page is the one that the committed JSON makes."""
-    cells = pages.read_cells(pages.ROOT / "results" / "table1")
-    untuned = pages.read_cells(pages.ROOT / "results" / "defaults" / "table1")
-    weights = pages.read_weights(pages.ROOT / "results")
+    cells = pages.read_cells(pages.ROOT / "results" / "table1.json")
+    untuned = pages.read_cells(pages.ROOT / "results" / "defaults" / "table1.json")
     written = {
         (pages.DOCS, "generated"): pages.tables(cells, PAPER),
-        (pages.DOCS, "details"): pages.details(cells),
-        (pages.DOCS, "weights"): pages.weight_table(*weights, PAPER),
         (pages.README, "generated"): pages.headline(cells, PAPER),
         (pages.CHOOSING, "defaults"): pages.defaults_table(cells, untuned),
     }
     for (path, name), text in written.items():
         page = path.read_text(encoding="utf-8")
-        assert page == pages.between_markers(page, text, name), "run: make table1 ARGS=--pages"
-    page, study = (
-        UNSTABLE.read_text(encoding="utf-8"),
-        pages.ROOT / "results/sequence_length/dubins",
-    )
-    records, references = read_records(study), read_json(study / "references.json")
-    body = length_tables(records, references)
+        assert page == between_markers(page, text, name), "run: make table1 ARGS=--pages"
+    page = UNSTABLE.read_text(encoding="utf-8")
+    body = length_tables(*read_study(pages.ROOT / "results"))
     again = "run: make figure3a ARGS=--pages"
-    assert page == pages.between_markers(page, body, "lengths"), again
-
-
-def test_nothing_but_the_weight_differs_where_the_weight_is_compared():
-    again = "run: python -m experiments.table1 --methods cbf-ssm-1 --set training.state_kl=1.0"
-    dear, plain = pages.read_weights(pages.ROOT / "results")
-    for name in DATASETS:
-        larger, one = (
-            CellSettings(**cells[name]["cbf-ssm-1"]["settings"]) for cells in (dear, plain)
-        )
-        assert one.training.state_kl == 1.0 < larger.training.state_kl
-        changed = one.training.replace(state_kl=larger.training.state_kl)
-        assert one.replace(training=changed) == larger, again
+    assert page == between_markers(page, body, "lengths"), again
 
 
 def test_every_method_has_a_title_and_every_data_set_a_row_of_the_paper():
-    assert set(pages.TITLES) == set(METHODS)
+    assert set(TITLES) == set(METHODS)
     assert set(PAPER) == set(DATASETS)
 
 
 def test_the_page_of_hybrid_models_has_the_numbers_of_the_drone():
     results = pages.ROOT / "results"
-    body = drone_page(read_json(results / "drone" / "physics.json"), drone_records(results))
+    body = drone_page(read_json(results / "drone.json")["physics"], drone_records(results))
     assert body in HYBRID.read_text(encoding="utf-8"), "run: python -m experiments.drone --pages"
     assert body in (results / "drone.md").read_text(encoding="utf-8")
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from experiments.cells import fit_method, forecast_by_protocol, score_by_protocol
-from experiments.config import METHODS, cell_settings
-from experiments.protocol import PROTOCOLS, forecast_all, score, simulate_training
+from experiments.table1.cells import fit_method, forecast_by_protocol, score_by_protocol
+from experiments.table1.config import METHODS, cell_settings
+from experiments.table1.protocol import PROTOCOLS, forecast_all, score, simulate_training
 
 from gpssm import Dataset
-from gpssm.prediction import Forecast
+from gpssm.metrics import Forecast
 
 
 def poisoned(test, first, value):
@@ -56,7 +56,9 @@ def test_scores_are_those_of_the_outputs_with_their_drift(data, tiny):
     predict = fit_method("arx", rest.train, cell_settings(tiny, data, "arx")).predictors[0]
     (made,) = forecast_all(predict, rest.test, PROTOCOLS["paper"])
     restored = replace(made, particles=rest.test.restore(made.particles)[1])
-    assert made.rmse(rest.test[0].y) == pytest.approx(restored.rmse(data.test[0].y), rel=1e-9)
+    assert made.score(rest.test[0].y)["rmse"] == pytest.approx(
+        restored.score(data.test[0].y)["rmse"], rel=1e-9
+    )
 
 
 def test_the_poison_works_where_it_is_allowed_to(data, tiny):

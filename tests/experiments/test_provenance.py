@@ -3,8 +3,7 @@
 import subprocess
 
 import pytest
-
-from experiments import files
+from experiments.common import files
 
 
 @pytest.fixture

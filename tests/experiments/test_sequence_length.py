@@ -5,9 +5,9 @@ import json
 import jax
 import numpy as np
 import pytest
-from experiments.config import merge
-from experiments.dubins import WARMUP, cut_stretches
-from experiments.sequence_length import (
+from experiments.car import pages
+from experiments.car.dubins import WARMUP, cut_stretches
+from experiments.car.figure3a import (
     fit_runs,
     fitted_noise,
     make_job,
@@ -15,9 +15,10 @@ from experiments.sequence_length import (
     run_length,
     settings_for,
 )
+from experiments.common.config import merge
+from experiments.common.files import add_record
 
-from experiments import length_pages
-from gpssm.data.simulators import dubins
+from gpssm.data.benchmarks.simulators import dubins
 from gpssm.training.progress import silent
 
 CONFIG = {
@@ -84,8 +85,7 @@ def test_a_method_that_cannot_condition_starts_from_its_last_outputs(car):
 def test_a_finished_cell_is_not_computed_again(record, car, tmp_path):
     job = make_job(CONFIG, car, "cbf-ssm-1", 12, tmp_path)
     assert not job.is_done
-    job.path.parent.mkdir(parents=True)
-    job.path.write_text(json.dumps(record))
+    add_record(job.path, job.key, record)
     assert make_job(CONFIG, car, "cbf-ssm-1", 12, tmp_path).is_done
     assert not make_job({**CONFIG, "seeds": 3}, car, "cbf-ssm-1", 12, tmp_path).is_done
 
@@ -95,21 +95,19 @@ def test_the_page_compares_at_the_greatest_length_that_all_methods_have():
         return {"method": method, "length": length, "seeds": [{"rmse": e} for e in errors]}
 
     records = [cell("pr-ssm", 50, 4.0), cell("vcdt", 50, 1.0, 3.0), cell("cbf-ssm-1", 50, 0.5)]
-    assert length_pages.ratios(records[1:]) == []
-    (told,) = length_pages.ratios([*records, cell("pr-ssm", 300, 4.0), cell("vcdt", 300, None)])
+    assert pages.ratios(records[1:]) == []
+    (told,) = pages.ratios([*records, cell("pr-ssm", 300, 4.0), cell("vcdt", 300, None)])
     assert "at length 50" in told
     assert "0.12 of that of PR-SSM and 0.25 of that of VCDT" in told
 
 
 def test_pages_show_every_cell_the_references_and_the_true_noise(record, tmp_path):
-    folder = tmp_path / "sequence_length" / "dubins"
     at = {"25": 1.0, "50": 2.0, "100": 3.0, "300": 4.0}
     lines = {"hold the last position": 4.5, "true equations": 0.04}
     references = {name: {"rmse": rmse, "rmse_at": at} for name, rmse in lines.items()}
-    (folder / "cbf-ssm-1").mkdir(parents=True)
-    (folder / "references.json").write_text(json.dumps(references))
-    (folder / "cbf-ssm-1" / "12.json").write_text(json.dumps(record))
-    page, figure = length_pages.write(tmp_path, "dubins")
+    study = {"references": references, "cells": {"cbf-ssm-1": {"12": record}}}
+    (tmp_path / "figure3a.json").write_text(json.dumps(study))
+    page, figure = pages.write(tmp_path)
     text = page.read_text()
     assert figure.stat().st_size > 10_000
     assert "| CBF-SSM-1 | 12 |" in text

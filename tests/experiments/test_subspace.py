@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiments.subspace import SubspaceOrder, fit_n4sid, n4sid
+from experiments.table1.subspace import SubspaceOrder, fit_n4sid, n4sid
 
 from gpssm import Dataset
 
@@ -45,7 +45,7 @@ def test_the_noise_of_the_innovations_and_a_stable_filter_are_found():
 def test_the_open_loop_follows_the_system():
     model = n4sid(records(1e-3, rows=400))
     u, y = simulate(300, 1e-3, seed=9)
-    assert model.predict(u, y[:16]).after(16).rmse(y[16:]) < 0.05 * y.std()
+    assert model.predict(u, y[:16]).after(16).score(y[16:])["rmse"][0] < 0.05 * y.std()
 
 
 def test_the_variance_of_the_forecast_is_the_closed_form():

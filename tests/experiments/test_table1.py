@@ -1,22 +1,21 @@
-"""The grid: settings by layers, one file per cell, and a second start that goes on."""
+"""The grid: settings by layers, a file of records, and a second start that goes on."""
 
 import json
 
 import pytest
-from experiments.cells import Stopwatch, run_cell
-from experiments.config import (
+from experiments.common.config import merge, quick, same_settings
+from experiments.common.files import add_record, read_json, read_record
+from experiments.common.grid import run_jobs
+from experiments.table1 import __main__ as table1
+from experiments.table1.cells import Stopwatch, run_cell
+from experiments.table1.config import (
     DATASETS,
     METHODS,
-    CellSettings,
+    Table1Settings,
     cell_settings,
-    merge,
-    quick,
     read_config,
-    same_settings,
 )
-from experiments.grid import run_jobs
 
-from experiments import table1
 from gpssm import ConfigError, load_dataset
 from gpssm.training.progress import silent
 
@@ -39,7 +38,7 @@ def jobs(config, data, results, methods=("pr-ssm", "arx")):
 
 
 def number(job):
-    return json.loads(job.path.read_text())["number"]
+    return read_record(job.path, job.key)["number"]
 
 
 # ---------------------------------------------------------------------- settings
@@ -62,7 +61,7 @@ def test_layers_win_in_their_order(data, tiny):
 
 
 def test_a_method_has_only_the_settings_that_it_uses(data, tiny):
-    assert cell_settings(tiny, data, "arx") == CellSettings()
+    assert cell_settings(tiny, data, "arx") == Table1Settings()
     gru = cell_settings(tiny, data, "gru")
     assert gru.model is None
     assert gru.gru.sequence_length == tiny["training"]["sequence_length"]
@@ -109,7 +108,7 @@ def test_quick_is_one_seed_and_a_tenth_of_all_steps():
 
 @pytest.mark.data
 def test_the_configuration_of_the_study_has_the_sizes_of_the_paper(monkeypatch):
-    monkeypatch.setattr("experiments.config.count_parameters", lambda model, data: 500)
+    monkeypatch.setattr("experiments.table1.config.count_parameters", lambda model, data: 500)
     config = read_config()
     for name in DATASETS:
         try:
@@ -143,7 +142,7 @@ def test_a_start_after_a_stop_does_only_the_rest(data, tiny, tmp_path, runs):
     assert runs == [("furnace", "pr-ssm"), ("furnace", "arx")]
 
 
-def test_other_settings_are_computed_anew_and_only_where_they_matter(data, tiny, tmp_path, runs):
+def test_other_settings_are_computed_again_and_only_where_they_matter(data, tiny, tmp_path, runs):
     run_jobs(jobs(tiny, data, tmp_path))
     changed = jobs(merge(tiny, {"training": {"steps": 4}}), data, tmp_path)
     run_jobs(changed)
@@ -158,8 +157,8 @@ def test_a_cell_that_fails_is_named_and_the_others_go_on(data, tiny, tmp_path, m
 
     object.__setattr__(first, "run", fail)
     assert run_jobs([first, second]) == ["furnace pr-ssm: no finite gradient"]
-    assert not first.path.exists()
-    assert second.path.exists()
+    assert not first.is_done
+    assert second.is_done
 
 
 def test_a_stop_while_writing_leaves_no_half_file(data, tiny, tmp_path, monkeypatch, runs):
@@ -169,6 +168,16 @@ def test_a_stop_while_writing_leaves_no_half_file(data, tiny, tmp_path, monkeypa
         run_jobs([job])
     assert not job.path.exists()
     assert not job.is_done
+
+
+def test_a_cell_is_added_to_those_of_another_process(tmp_path):
+    path = tmp_path / "new" / "table1.json"
+    for record, key in enumerate(["ax", "bx", "ay", "bx"], start=1):
+        add_record(path, tuple(key), record)
+    assert read_json(path) == {"a": {"x": 1, "y": 3}, "b": {"x": 4}}
+    assert read_record(path, ("b", "x")) == 4
+    assert read_record(path, ("c", "x")) is None
+    assert read_record(tmp_path / "none.json", ("c", "x")) is None
 
 
 def test_without_a_terminal_there_are_lines_with_the_time_left(data, tiny, tmp_path, runs, capsys):

@@ -11,7 +11,7 @@ from trainee import fingerprint, fit
 
 import gpssm
 from gpssm import load
-from gpssm.errors import ConfigError, GpssmWarning
+from gpssm.base.errors import ConfigError, GpssmWarning
 from gpssm.training import History
 
 STEPS = 60

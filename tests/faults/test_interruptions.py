@@ -78,6 +78,6 @@ def test_a_signal_saves_and_leaves_with_its_code(tmp_path, launch, undisturbed, 
     assert process.returncode == code
     stopped = max(checkpoint_steps(run_dir))
     assert f"Stopped at step {stopped} by {number.name}" in err
-    assert "Run the same command again to go on" in err
+    assert "Run the same command again to resume" in err
     assert "Traceback" not in err
     assert finish(launch, run_dir) == undisturbed

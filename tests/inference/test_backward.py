@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpssm.gp import conditional
 from gpssm.inference import cbf_ssm
 from gpssm.inference.backward import _deliver, _window_signals, plan_windows
-from gpssm.inference.elbo import factor_system
+from gpssm.inference.terms import factor_system
 from support import SMALL, backward_pass, make_sequences, make_system
 
 

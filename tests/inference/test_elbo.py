@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpssm.inference import Model, Sequences, Weights, cbf_ssm, method, vcdt
-from gpssm.inference.presets import METHODS
+from gpssm.inference.methods.registry import METHODS
 from gpssm.inference.sequences import from_batch_first
 from gpssm.model import gaussian_kl, gaussian_log_density
 from support import (

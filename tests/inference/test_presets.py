@@ -3,7 +3,7 @@
 import pytest
 
 from gpssm import ConfigError, method
-from gpssm.inference.presets import METHODS
+from gpssm.inference.methods.registry import METHODS
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from gpssm.inference import build, vcdt
-from gpssm.inference.recognition import recognise
 from gpssm.inference.sequences import Sequences
 from support import SMALL, make_sequences, make_system
 
@@ -24,7 +23,8 @@ def make(kind: str, **more):
 
 @eqx.filter_jit
 def first_state(system, sequences):
-    return recognise(system.posterior.recognition, system.model, sequences)
+    nothing_hidden = jnp.zeros((sequences.length, 0, sequences.batch))
+    return system.posterior.recognition.first_state(system.model, sequences, nothing_hidden)
 
 
 def without_network(system, sequences):

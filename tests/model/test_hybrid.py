@@ -10,11 +10,15 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import gpssm
+from gpssm.base.errors import ConfigError, ModelFileError
 from gpssm.data import Normalisation
-from gpssm.errors import ConfigError, ModelFileError
 from gpssm.inference import System, Weights, build, cbf_ssm, method
-from gpssm.mechanics import rigid_body_rates
-from gpssm.model import Physics, log_normal, make_hybrid, normal, with_common_scales
+from gpssm.model import (
+    Physics,
+    log_normal,
+    make_hybrid,
+    normal,
+)
 from support import SMALL, elbo, make_sequences, make_system, run_posterior
 
 STEP = 0.05
@@ -163,31 +167,6 @@ def test_units_go_there_and_back_and_keep_the_users_order():
     np.testing.assert_allclose(units.input(jnp.asarray([2.0])), [0.3 + 1.7 * 2.0])
 
 
-def spinning(x, u, parameters, f):
-    return rigid_body_rates(x, f[:3], f[3:], 1.0, (1.0, 2.0, 3.0))
-
-
-def test_quaternions_of_all_particles_stay_on_the_unit_sphere(key):
-    """Under large noise, conditioned on measurements that are off the sphere."""
-    names = tuple("abcdefghijklm")
-    physics = Physics(
-        rates=spinning, step=0.02, states=names, observed=names[:7], inputs=("none",),
-        scales=dict.fromkeys(names[7:], 1.0), yields=dict.fromkeys("123456", 1.0), sees=names[:7],
-        unit_vectors=(names[3:7],),
-    )  # fmt: skip
-    sequences = make_sequences(batch=2, time=5, dim_y=7)
-    normalisation = Normalisation(np.zeros(1), np.ones(1), np.full(7, 0.3), np.linspace(0.1, 1, 7))
-    normalisation = with_common_scales(normalisation, physics)
-    np.testing.assert_allclose(np.ptp(normalisation.y_std[3:]), 0.0, atol=1e-15)
-    config = cbf_ssm(k=1, physics=physics, process_variance=0.1, **SMALL)
-    system = build(key, config, sequences, normalisation)
-    x = run_posterior(key, system, sequences).forward.x
-    units = system.model.transition.dynamics.units
-    lengths = np.linalg.norm(jax.vmap(units.state)(x)[:, 3:7], axis=1)
-    np.testing.assert_allclose(lengths, 1.0, rtol=1e-12)
-    assert np.std(x) > 0.1
-
-
 def test_an_observer_of_the_physics_finds_the_hidden_state():
     """Before any training: the backward pass with its initial gain against the true velocity."""
     rng, states = np.random.default_rng(0), [np.array([0.0, 0.3])]
@@ -265,7 +244,7 @@ def test_a_file_without_its_physics_says_what_is_missing(run, tmp_path):
         ({"solver": "leapfrog"}, "solver: got 'leapfrog'"),
         ({"solver": "symplectic"}, "Name the states that are positions"),
         ({"rates": lambda x, u, p, f: x[:1]}, "one number per state"),
-        ({"yields": {}}, "something for the GP to do"),
+        ({"yields": {}}, "at least one output of the GP"),
     ],
 )
 def test_wrong_physics_is_refused_with_a_reason(changes, message):

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from gpssm import ConfigError, connect
-from gpssm.startup import STOP_SECONDS
+from gpssm.base.startup import STOP_SECONDS
 
 WORKER = Path(__file__).with_name("worker.py")
 STEPS, LONG = 30, 400

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import gpssm
-from gpssm.data.disk import Spool
+from gpssm.data.windows import Spool
 
 SETTINGS = {
     "sequence_length": 8,

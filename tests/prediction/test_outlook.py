@@ -5,14 +5,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from test_run import HORIZON, WARMUP, fit_tiny, make_record
 
 from gpssm import DataError
 from gpssm.gp.positive import raw_positive
 from gpssm.inference import cbf_ssm
 from gpssm.inference.rollout import go_on, predict
-from gpssm.prediction import Forecast, outlook
+from gpssm.metrics import Forecast
+from gpssm.prediction import outlook
 from support import SMALL, make_sequences, make_system
-from test_run import HORIZON, WARMUP, fit_tiny, make_record
 
 LEVELS = (0.1, 0.5, 0.9)
 

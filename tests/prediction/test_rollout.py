@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from test_run import HORIZON, ROWS, TINY, WARMUP, fit_tiny, forecast_tiny, make_record
 
 from gpssm import Dataset, Forecast, Model, Normalisation, Run, Training
 from gpssm.training import History
 from support import linear_system
-from test_run import HORIZON, ROWS, TINY, WARMUP, fit_tiny, forecast_tiny, make_record
 
 COUNT = 40_000
 A, B = np.array([[0.9, 0.3], [-0.2, 0.8]]), np.array([[0.4], [-0.7]])
@@ -106,8 +106,8 @@ def test_other_units_of_the_data_are_other_units_of_the_forecast(run):
         theirs.quantile(0.9), 3.0 * ours.quantile(0.9) + 7.0, atol=3.0 * step
     )
     np.testing.assert_allclose(
-        theirs.log_likelihood(3.0 * test_y + 7.0),
-        ours.log_likelihood(test_y) - np.log(3.0),
+        theirs.score(3.0 * test_y + 7.0).pooled["log_likelihood"],
+        ours.score(test_y).pooled["log_likelihood"] - np.log(3.0),
         atol=1e-3,
     )
 

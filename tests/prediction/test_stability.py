@@ -6,8 +6,8 @@ import pytest
 import gpssm
 from gpssm import ConfigError, Dataset
 from gpssm.data import Normalisation
+from gpssm.fitted.run import Run
 from gpssm.prediction import Stability
-from gpssm.run import Run
 from support import linear_system
 
 HORIZON = 60

@@ -6,10 +6,7 @@ import pytest
 
 from gpssm import Dataset, Forecast
 from gpssm.data import Experiment
-from gpssm.prediction import Scored
-from gpssm.prediction.calibration import HorizonBin
-from gpssm.report import Scores, summary
-from gpssm.report.evaluation import (
+from gpssm.evaluation.scoring import (
     ARX,
     MEAN,
     Evaluation,
@@ -17,17 +14,22 @@ from gpssm.report.evaluation import (
     Stretch,
     beginning,
     evaluate_baselines,
+    evaluate_forecasts,
     newest,
-    pooled,
 )
+from gpssm.metrics import Scored, Scores, score
+from gpssm.metrics.reliability import HorizonBin
+from gpssm.report import summary
 
 
-class Fake:
+def with_rmse(rmse, training_rmse=None):
     """An evaluation of which only the scores are asked."""
 
-    def __init__(self, rmse, training_rmse=None):
-        self.scores = Scores(rmse, -1.0, 0.95, training_rmse)
-        self.output_rmse = (rmse,)
+    def scores(value):
+        return Scores(("level",), {"rmse": np.array([value])}, {"rmse": np.nan})
+
+    training = None if training_rmse is None else scores(training_rmse)
+    return Evaluation((), scores(rmse), 0, training)
 
 
 def profile(*coverage):
@@ -44,7 +46,7 @@ def profile(*coverage):
     ],
 )
 def test_accuracy_is_told_beside_the_baselines(rmse, verdict, words):
-    found = summary.accuracy(Fake(rmse), {MEAN: Fake(4.0), ARX: Fake(1.0)}, " cm")
+    found = summary.accuracy(with_rmse(rmse), {MEAN: with_rmse(4.0), ARX: with_rmse(1.0)}, " cm")
     assert found.verdict == verdict
     assert words in found.text
 
@@ -52,7 +54,8 @@ def test_accuracy_is_told_beside_the_baselines(rmse, verdict, words):
 def forecast_of(y, error, spread):
     """An evaluation whose forecasts are off by so much, for each output."""
     forecast = Forecast((y + np.asarray(error))[None], np.asarray(spread), 0, 2)
-    return Evaluation((Stretch(Experiment.of(y), Scored(forecast, y)),))
+    scores = score([forecast.after(2).sample(y[2:], np.asarray(spread))])
+    return Evaluation((Stretch(Experiment.of(y), Scored(forecast, y)),), scores, 2)
 
 
 def test_no_output_speaks_for_the_others_by_the_size_of_its_numbers():
@@ -69,7 +72,7 @@ def test_an_output_that_was_not_measured_is_left_out():
     y = np.tile([1.0, 1e9], (20, 1))
     y[2:, 1] = np.nan
     off = forecast_of(y, [0.1, 0.3e9], [1.0, 1e9])
-    assert off.output_rmse == (pytest.approx(0.1), None)
+    np.testing.assert_allclose(off.scores["rmse"], [0.1, np.nan])
     assert off.measured == [0]
     baselines = {MEAN: forecast_of(y, [1.0, 0.0], [1.0, 1e9]), ARX: off}
     assert "0.1," in summary.accuracy(off, baselines, "").text
@@ -78,10 +81,10 @@ def test_an_output_that_was_not_measured_is_left_out():
 @pytest.mark.parametrize(
     ("coverage", "shares", "verdict", "words"),
     [
-        (0.95, (0.95, 0.96, 0.94, 0.95), "good", "can be taken at their word"),
+        (0.95, (0.95, 0.96, 0.94, 0.95), "good", "prediction intervals are calibrated"),
         (0.91, (0.95, 0.96, 0.95, 0.78), "caution", "slightly over-confident beyond step 120"),
         (0.60, (0.60, 0.60, 0.60, 0.60), "problem", "over-confident. Widen"),
-        (1.00, (1.00, 1.00, 1.00, 1.00), "caution", "cautious"),
+        (1.00, (1.00, 1.00, 1.00, 1.00), "caution", "under-confident"),
         (0.95, (1.00, 1.00, 0.70, 1.00), "caution", "but only 70 % in steps 81 to 120"),
     ],
 )
@@ -132,8 +135,8 @@ def test_bias_and_growth_and_seeds():
 
 def own_rows(seed, rmses, test, arx=(1.0, 1.0), mean=9.0):
     """What is said of a seed, given the errors of all on their own rows and its own in the test."""
-    seeds = {s: Fake(test, rmse) for s, rmse in rmses.items()}
-    baselines = {MEAN: Fake(9.0, mean), ARX: Fake(*arx)}
+    seeds = {s: with_rmse(test, rmse) for s, rmse in rmses.items()}
+    baselines = {MEAN: with_rmse(9.0, mean), ARX: with_rmse(*arx)}
     return summary.own_rows(seed, seeds, baselines, " cm")
 
 
@@ -147,17 +150,17 @@ def test_a_seed_that_cannot_simulate_its_own_rows_has_failed():
     assert failed.verdict == "problem"
     assert "with an RMSE of 0.118 cm, by seed 3 with 0.078: this fit has failed" in failed.text
     held = own_rows(4, RMSES, 0.09)
-    assert (held.verdict, "no sign of over-fitting" in held.text) == ("good", True)
+    assert (held.verdict, "no sign of overfitting" in held.text) == ("good", True)
 
 
 @pytest.mark.parametrize(
     ("arx", "words"),
     [
-        ((1.2, 1.0), "over-fitted"),
-        ((2.1, 1.0), "over-fitted"),  # that much does not explain a factor of 10
-        ((np.inf, 1.0), "over-fitted"),
-        ((1.0, None), "over-fitted"),
-        ((5.4, 1.0), "A linear model, too, is 5.4 times worse"),
+        ((1.2, 1.0), "overfitting"),
+        ((2.1, 1.0), "overfitting"),  # that much does not explain a factor of 10
+        ((np.inf, 1.0), "overfitting"),
+        ((1.0, None), "overfitting"),
+        ((5.4, 1.0), "The error of a linear model also grows 5.4-fold"),
     ],
 )
 def test_a_linear_model_tells_over_fitting_from_a_plant_that_has_changed(arx, words):
@@ -203,7 +206,7 @@ def test_a_baseline_of_a_long_log_has_no_own_rows_to_simulate(monkeypatch):
     assert whole[MEAN].training_rmse == pytest.approx(np.std(y[4:210]), rel=0.02)
     part = evaluate_baselines(data.train, data.test, protocol, own=data.train.split_at(100).train)
     assert part[MEAN].training_rmse == pytest.approx(np.std(y[4:100]), rel=0.02)
-    monkeypatch.setattr("gpssm.report.evaluation._BASELINE_ROWS", 120)
+    monkeypatch.setattr("gpssm.evaluation.scoring._BASELINE_ROWS", 120)
     short = evaluate_baselines(data.train, data.test, protocol)
     assert [each.training_rmse for each in short.values()] == [None, None]
 
@@ -217,17 +220,23 @@ def test_scores_of_several_records_are_those_of_all_their_steps():
     parts = [
         Scored(Forecast(particles[:, rows], noise), y[rows]) for rows in (slice(20), slice(20, 50))
     ]
-    scores = pooled(parts)
-    assert scores.rmse == pytest.approx(whole.rmse(y))
-    assert scores.log_likelihood == pytest.approx(whole.log_likelihood(y))
-    assert scores.coverage == pytest.approx(whole.coverage(y))
+    scores = score([each.forecast.sample(each.y) for each in parts])
+    for name, value in whole.score(y).pooled.items():
+        assert scores.pooled[name] == pytest.approx(value)
+        np.testing.assert_allclose(scores[name], whole.score(y)[name])
 
 
-def test_an_evaluation_leaves_the_warm_up_out():
-    forecast = Forecast(np.zeros((1, 10, 1)), np.ones(1), warmup=4)
-    y = np.where(np.arange(10) < 4, 100.0, 2.0)[:, None]
-    stretch = type("Stretch", (), {"scored": Scored(forecast, y)})
-    assert Evaluation((stretch,)).scores.rmse == 2.0
+def test_an_evaluation_leaves_out_what_is_not_scored():
+    y = np.where(np.arange(10) < 4, 100.0, 2.0)
+    data = Dataset.from_arrays(y)
+
+    def zeros(u, seen, conditioned):
+        return Forecast(np.zeros((1, len(u), 1)), np.ones(1), warmup=len(seen))
+
+    after = evaluate_forecasts(zeros, data, Protocol(warmup=4))
+    assert after.scores["rmse"] == 2.0
+    whole = evaluate_forecasts(zeros, data, Protocol(warmup=4, scored_from=0))
+    assert whole.scores["rmse"] == pytest.approx(np.sqrt(np.mean(np.square(y))))
 
 
 def test_a_baseline_sees_the_beginning_of_every_experiment_of_a_long_log():

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from gpssm import Cluster, ConfigError, sweep
-from gpssm.study import Job, open_runner, run_jobs
+from gpssm.study import Job, open_display, open_runner, run_round
 from support_study import make_data, make_study, pretend
 
 needs_ray = pytest.mark.skipif(
@@ -71,8 +71,8 @@ def kill(progress):
 def test_what_always_kills_its_worker_is_named_and_the_rest_goes_on(ray):
     kept = []
     jobs = [Job("bad", kill, kept.append), Job("good", lambda progress: 7, kept.append)]
-    with open_runner(Cluster(retries=0)) as runner:
-        failed = run_jobs(jobs, runner=runner, quiet=True)
+    with open_runner(Cluster(retries=0)) as runner, open_display(quiet=True) as display:
+        failed = run_round(jobs, display, runner)
     assert kept == [7]
     assert len(failed) == 1
     assert failed[0].startswith("bad: its worker died, after 0 retries")
@@ -84,12 +84,11 @@ def refuse(progress):
 
 @needs_ray
 def test_errors_of_gpssm_are_outcomes_and_others_end_everything(ray):
-    with open_runner(Cluster()) as runner:
-        assert run_jobs([Job("a", refuse, print)], runner=runner, quiet=True) == [
-            "a: dim_x: too many"
-        ]
+    with open_runner(Cluster()) as runner, open_display(quiet=True) as display:
+        refused, broken = Job("a", refuse, print), Job("b", lambda progress: 1 / 0, print)
+        assert run_round([refused], display, runner) == ["a: dim_x: too many"]
         with pytest.raises(ZeroDivisionError):
-            run_jobs([Job("b", lambda progress: 1 / 0, print)], runner=runner, quiet=True)
+            run_round([broken], display, runner)
 
 
 @needs_ray

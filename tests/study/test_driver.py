@@ -14,7 +14,7 @@ import pytest
 import gpssm
 from gpssm import ConfigError, DataError, TrainingError, sweep
 from gpssm.study import Search
-from gpssm.study.proposals import Told, propose
+from gpssm.study.proposals import propose
 from gpssm.study.space import draw, grid
 from gpssm.study.table import Trials
 from gpssm.study.trials import make_batches
@@ -171,9 +171,9 @@ def test_optuna_learns_from_what_it_is_told():
     search = Search(kind="optuna", training=SPACE)
     told = []
     for first in range(0, 48, search.at_once):
-        told += [Told(each, loss_of(each)) for each in propose(search, told, first)]
+        told += [(each, loss_of(each)) for each in propose(search, told, first)]
     drawn = [loss_of(draw(search, number).chosen) for number in range(48)]
-    assert np.median([each.loss for each in told[24:]]) < 0.6 * np.median(drawn)
+    assert np.median([loss for _, loss in told[24:]]) < 0.6 * np.median(drawn)
 
 
 @needs_optuna
@@ -181,7 +181,7 @@ def test_optuna_keeps_away_from_what_failed():
     search = Search(kind="optuna", training=SPACE, at_once=20)
     large = lambda chosen: chosen["training.learning_rate"] > 0.1  # noqa: E731
     drawn = [draw(search, number).chosen for number in range(30)]
-    told = [Told(each, np.inf if large(each) else 1.0) for each in drawn]
+    told = [(each, np.inf if large(each) else 1.0) for each in drawn]
     assert sum(large(each) for each in propose(search, told, 30)) < 6  # of 20; by chance 8
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpssm import ConfigError
-from gpssm.study import Search, combinations
+from gpssm.study import Search
 from gpssm.study.space import check_values, draw, grid, resolve
 from support_study import MODEL, make_study
 
@@ -19,10 +19,6 @@ def test_a_grid_is_every_combination_in_the_order_of_the_study():
     ]  # fmt: skip
     assert {each["model.lag"] for each in chosen} == {None}
     assert [each.number for each in grid(search)] == [0, 1, 2, 3]
-
-
-def test_combinations_of_nothing_are_one():
-    assert combinations({}) == [{}]
 
 
 def random(**changes):
@@ -57,7 +53,7 @@ def test_what_is_chosen_joins_what_is_fixed():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"search": {"training": {}}}, "nothing to choose"),
+        ({"search": {"training": {}}}, "nothing to search"),
         ({"search": {"training": {"stepz": [1]}}}, "training.stepz: unknown setting"),
         ({"search": {"training": {"steps": 5}}}, "a list of values"),
         ({"search": {"training": {"steps": {"low": 9, "high": 2}}}}, "low < high"),

@@ -53,7 +53,7 @@ def test_a_fit_from_disk_is_that_from_memory_and_resumes_bit_by_bit(both, tmp_pa
 
     kept = {"steps": 45, "run_dir": tmp_path, "checkpoint_steps": 20, **SETTINGS}
     with monkeypatch.context() as patch:
-        patch.setattr("gpssm.training.track.Track.validate", stop_early)
+        patch.setattr("gpssm.training.loop_state.Track.validate", stop_early)
         with pytest.raises(KeyboardInterrupt):
             gpssm.fit(MODEL, there, **kept)
     resumed = gpssm.fit(MODEL, there, **kept)

@@ -45,6 +45,7 @@ def parts(system) -> dict:
         "target_noise": posterior.raw_hidden_noise,
         "initial_state": system.model.initial,
         "recognition": posterior.recognition,
+        "method": posterior.added,
         "physics": system.model.transition.dynamics,
     }
 

@@ -169,7 +169,7 @@ def test_noise_is_judged_by_futures(runs, monkeypatch):
         seen.append((part.train[-1].start + len(part.train[-1]), part.test[0].start))
         return np.zeros((len(LEVELS), len(HELD_OUT_FACTORS)))
 
-    monkeypatch.setattr("gpssm.held_out._fold_likelihoods", note)
+    monkeypatch.setattr("gpssm.evaluation.recalibration._fold_likelihoods", note)
     gpssm.recalibrate(runs[20.0], changed_plant(), folds=5, quiet=True)
     assert seen == [(180, 180), (240, 240)]
     seen.clear()

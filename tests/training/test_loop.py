@@ -12,7 +12,7 @@ from test_step import LENGTH, MODEL, ROWS, TRAINING, leaves, make_problem
 
 from gpssm.data import batch
 from gpssm.training import Phase, Progress, bar, log_lines, loop, progress, silent, train
-from gpssm.training.settings import price_of_corrections
+from gpssm.training.settings import default_state_kl
 from gpssm.training.step import rate_schedule
 
 STEPS = 60  # two whole chunks and a part of one
@@ -100,7 +100,7 @@ def test_history_has_one_row_per_step_and_its_columns_add_up(first):
     assert set(table.columns) == COLUMNS
     assert list(table.index) == list(range(STEPS))
     inducing = table["inducing_kl"] + table["smoother_kl"]
-    states = price_of_corrections(MODEL.k) * table["state_kl"]
+    states = default_state_kl(MODEL.k) * table["state_kl"]
     total = table["log_likelihood"] - states - table["initial_kl"] - inducing / ROWS
     np.testing.assert_allclose(table["elbo"], total, rtol=1e-10)
     rates = [LOOP.learning_rate * rate_schedule(LOOP)(i) for i in range(STEPS)]

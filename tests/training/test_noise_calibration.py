@@ -8,13 +8,7 @@ import pytest
 import gpssm
 from gpssm import Dataset, Training
 from gpssm.data import Normalisation
-from gpssm.training.calibration import (
-    FACTORS,
-    LEVELS,
-    calibrate,
-    long_stretches,
-    with_noise,
-)
+from gpssm.training.calibration import FACTORS, LEVELS, calibrate, long_stretches, with_noise
 from support import linear_system
 
 DECAY, WALK, SENSOR = 0.9, 0.1, 0.01  # x[t+1] = 0.9 x + 0.3 u + noise of these variances

@@ -131,5 +131,5 @@ def test_the_error_names_step_seed_and_group_and_where_the_model_is(
 
 
 def test_without_a_directory_the_error_says_that_the_model_is_lost(fit_poisoned):
-    with pytest.raises(TrainingError, match=r"The best model so far is lost: there was no run_dir"):
+    with pytest.raises(TrainingError, match=r"The best model so far is lost: no run_dir was given"):
         fit_poisoned()

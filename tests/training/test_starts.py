@@ -12,8 +12,8 @@ import pytest
 from test_validation import MODEL, SETTINGS, TRAIN, UNSEEN, fit, scores
 
 import gpssm
-from gpssm import fitting
-from gpssm.errors import GpssmWarning
+from gpssm.base.errors import GpssmWarning
+from gpssm.fitted import fitting
 from gpssm.training import (
     Failure,
     History,
@@ -25,9 +25,9 @@ from gpssm.training import (
     open_loop_loss,
     start_keys,
 )
+from gpssm.training.loop_state import Track
 from gpssm.training.signals import StopRequest
 from gpssm.training.starts import first_to_hold
-from gpssm.training.track import Track
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_a_start_that_gives_up_costs_nothing_but_its_time(monkeypatch):
             shown.append(terms["elbo"])
 
     monkeypatch.setattr(fitting, "_fresh_system", spoilt)
-    with pytest.warns(GpssmWarning, match="1 of 2 starts gave up"):
+    with pytest.warns(GpssmWarning, match="1 of 2 starts diverged"):
         run = fit(validation=None, starts=2, steps=75, quiet=False, progress=lambda *_: Watch())
     assert np.isfinite(run.history.table["elbo"]).all()
     assert np.isfinite(shown[-1])
@@ -218,7 +218,7 @@ def test_a_signal_during_the_last_steps_is_not_lost(tmp_path, monkeypatch):
     """Another fit may be about to follow: all is saved, and the same call ends at once."""
     request = StopRequest()
     request.number = signal.SIGINT
-    monkeypatch.setattr(loop, "_watch", lambda _: nullcontext(request))
+    monkeypatch.setattr(loop, "watch_signals", lambda: nullcontext(request))
     with pytest.raises(gpssm.training.TrainingStopped) as stopped:
         fit(validation=None, run_dir=tmp_path)
     assert stopped.value.code == 130

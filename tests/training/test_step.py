@@ -16,7 +16,7 @@ from gpssm.training import step as step_module
 from gpssm.training.batches import batch_key
 from gpssm.training.devices import make_mesh
 from gpssm.training.flat import flatten_systems, restore_systems
-from gpssm.training.step import Dials, rate_schedule, start, train_step, undialled
+from gpssm.training.step import BatchedSettings, rate_schedule, start, train_step, without_batched
 
 ROWS, LENGTH, GOAL = 40, 8, 0.7
 MODEL = vcdt(
@@ -38,7 +38,7 @@ def make_problem(training: Training = TRAINING):
     windows = make_windows(data, Normalisation.of(data), LENGTH, 1, training.dtype)
     examples = from_batch_first(*batch(windows, LENGTH, jax.random.key(0), 0, 4))
     system = build(jax.random.key(0), MODEL, examples)
-    return start(system, training), windows, undialled(training).weights(MODEL, ROWS)
+    return start(system, training), windows, without_batched(training).weights(MODEL, ROWS)
 
 
 def leaves(tree) -> list[np.ndarray]:
@@ -70,7 +70,14 @@ def make_step():
     @eqx.filter_jit
     def step(state, windows, key, training, weights):
         rows = batch(windows, LENGTH, batch_key(key), state.step, training.batch_size)
-        arguments = Rows(*rows), key, Dials.of(training), undialled(training), weights, mesh
+        arguments = (
+            Rows(*rows),
+            key,
+            BatchedSettings.of(training),
+            without_batched(training),
+            weights,
+            mesh,
+        )
         return restore_systems(train_step(flatten_systems(state), *arguments))
 
     return step

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import gpssm
 from gpssm import ConfigError, DataError, Dataset
-from gpssm.fitting import _hold_out
+from gpssm.fitted.fitting import _hold_out
 from gpssm.inference import System, build
 from gpssm.training.validation import LONGEST, _length, _starts, better_of, nothing_yet
 from support import SMALL, make_sequences
@@ -56,7 +56,7 @@ def scores(run, experiment) -> tuple[float, float]:
     rmse = np.sqrt(np.mean(np.square((forecast.mean - y) / scale)[known]))
     # a density in other units: times the scale of every channel that was measured
     volume = np.sum(known * np.log(scale)) / known.any(axis=1).sum()
-    return float(rmse), forecast.log_likelihood(y) + float(volume)
+    return float(rmse), forecast.score(y).pooled["log_likelihood"] + float(volume)
 
 
 def test_the_score_is_that_of_a_forecast_that_sees_the_warm_up_alone(run):

@@ -1,4 +1,4 @@
-"""The commands. Their options are in `options`, what they do is in the modules beside this one."""
+"""The commands. Their options are in `options`; the other modules of this folder run them."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from . import options as o
-from .talk import readable
+from .console import readable
 
 app = typer.Typer(
     name="gpssm",
-    help="Learn models of dynamical systems from logged inputs and outputs, with error bars.",
+    help="Learn probabilistic models of dynamical systems from logged inputs and outputs.",
     epilog="Example: gpssm fit log.csv --inputs pump --outputs level",
     no_args_is_help=True,
     add_completion=False,
@@ -18,7 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 data_app = typer.Typer(
-    help="Data sets by name, and checks of one's own files.",
+    help="List and download data sets; check your own files.",
     epilog="Example: gpssm data check log.csv",
 )
 app.add_typer(data_app, name="data", no_args_is_help=True)
@@ -26,7 +26,7 @@ app.add_typer(data_app, name="data", no_args_is_help=True)
 
 def _version(value: bool) -> None:
     if value:
-        from gpssm import __version__
+        from gpssm.base.version import __version__
 
         print(f"gpssm {__version__}")
         raise typer.Exit
@@ -72,13 +72,13 @@ def fit(
 ) -> None:
     """Fit a model, forecast the test part, and write a report.
 
-    The same command goes on where Ctrl-C or a crash has stopped it.
+    After Ctrl-C or a crash, the same command resumes.
     """
     from .fitting import fit_command
 
     columns = _columns(inputs, outputs, time, experiment)
     given = {
-        "method": method and method.value,
+        "method": method,
         "seeds": seeds,
         "calibration_folds": calibration_folds,
         "data": {**columns, "test_fraction": test_fraction, "on_disk": on_disk or None},
@@ -103,7 +103,7 @@ def sweep(
 ) -> None:
     """Fit many configurations, and find the best on a held-out part of the training data.
 
-    The same command goes on where Ctrl-C or a crash has stopped it.
+    After Ctrl-C or a crash, the same command resumes.
     """
     from .sweeping import sweep_command
 
@@ -130,7 +130,7 @@ def predict(
 @app.command(epilog="Example: gpssm evaluate runs/log-cbf-ssm-50 another-day.csv")
 @readable
 def evaluate(run: o.RunPath, data: o.OtherData = None, as_json: o.Json = False) -> None:
-    """Score a run beside a constant mean and a linear ARX."""
+    """Score a run and its baselines: a constant mean and a linear ARX."""
     from .forecasting import evaluate_command
 
     evaluate_command(run, data or [], as_json)
@@ -145,7 +145,7 @@ def report(
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
 ) -> None:
-    """Write the report page of each run anew."""
+    """Write the report page of each run again."""
     from .reporting import report_command
 
     report_command(runs, out, seed, overwrite, as_json)
@@ -159,7 +159,7 @@ def compare(
     overwrite: o.Overwrite = False,
     as_json: o.Json = False,
 ) -> None:
-    """Put several runs on one page."""
+    """Compare several runs on one page."""
     from .reporting import compare_command
 
     if len(runs) < 2:
@@ -170,7 +170,7 @@ def compare(
 @data_app.command("list", epilog="Example: gpssm data list")
 @readable
 def data_list(as_json: o.Json = False) -> None:
-    """Show all data sets that have a name."""
+    """List the registered data sets."""
     from .datasets import list_command
 
     list_command(as_json)
@@ -179,7 +179,7 @@ def data_list(as_json: o.Json = False) -> None:
 @data_app.command("fetch", epilog="Example: gpssm data fetch furnace actuator")
 @readable
 def data_fetch(names: o.Names, as_json: o.Json = False) -> None:
-    """Find, or download, the files of data sets and check them."""
+    """Find or download the files of data sets, and check them."""
     from .datasets import fetch_command
 
     fetch_command(names, as_json)
@@ -197,29 +197,12 @@ def data_check(
     experiment: o.ExperimentColumn = None,
     as_json: o.Json = False,
 ) -> None:
-    """Say what is in files and what is wrong with them; without --outputs, show their columns."""
+    """Describe files and their problems; without --outputs, list their columns."""
     from .datasets import check_command
 
     columns = _columns(inputs, outputs, time, experiment)
     given = {name: value for name, value in columns.items() if value is not None}
     check_command(data, given, as_json)
-
-
-@app.command(
-    epilog="Example: gpssm reproduce table1 --quick",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
-@readable
-def reproduce(
-    context: typer.Context, what: o.What, quick: o.Quick = False, as_json: o.Json = False
-) -> None:
-    """Compute a table or figure of the paper, from a clone of the repository.
-
-    Other options go to the experiment: gpssm reproduce table1 --datasets furnace
-    """
-    from .reproduction import reproduce_command
-
-    reproduce_command(what.value, quick, list(context.args), as_json)
 
 
 @app.command(epilog="Example: gpssm demo --out demo")
@@ -234,7 +217,7 @@ def demo(out: o.DemoOut = Path("demo"), as_json: o.Json = False) -> None:
 def _columns(
     inputs: str | None, outputs: str | None, time: str | None, experiment: str | None
 ) -> dict[str, Any]:
-    """What was said about the columns of files; None where nothing was."""
+    """Collect the options about columns; None where one was not given."""
     names = {"inputs": o.split_names(inputs), "outputs": o.split_names(outputs)}
     return {**names, "time": time, "experiment": experiment}
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from gpssm.base.errors import DataError, expected
 from gpssm.data import Dataset, list_datasets, load_dataset
-from gpssm.data.files import read_table
-from gpssm.data.registry import describe_dataset
-from gpssm.errors import DataError, expected
+from gpssm.data.benchmarks.registry import describe_dataset
+from gpssm.data.io.files import read_table
+from gpssm.workflow.configuration import DataConfig
+from gpssm.workflow.sources import as_data_options, read_files
 
-from .configuration import DataConfig
-from .sources import as_data_options, read_files
-from .talk import show, show_json
+from .console import show, show_json
 
 _SHORT = 100  # rows below which a record is called short
 
@@ -37,7 +37,7 @@ def fetch_command(names: Sequence[str], as_json: bool) -> None:
 
 
 def check_command(arguments: Sequence[str], columns: dict[str, Any], as_json: bool) -> None:
-    """What is in the data; every problem is an error that names the file, column and row."""
+    """Describe the data; a problem raises an error with file, column and row."""
     options = as_data_options(arguments)
     if options.get("name"):
         return fetch_command(list(arguments), as_json)
@@ -47,7 +47,7 @@ def check_command(arguments: Sequence[str], columns: dict[str, Any], as_json: bo
     if as_json:
         return show_json(summary(data) | {"remarks": remarks(data)})
     show(str(data))
-    for line in remarks(data) or ["nothing is wrong with it"]:
+    for line in remarks(data) or ["no problems found"]:
         show(f"  remark     {line}")
     return None
 
@@ -66,19 +66,19 @@ def summary(data: Dataset) -> dict[str, Any]:
 
 
 def remarks(data: Dataset) -> list[str]:
-    """What a person should know before fitting."""
+    """Remarks about the data before a fit."""
     u, y = (np.concatenate([getattr(each, kind) for each in data]) for kind in "uy")
-    found = [f"{name} never changes: leave it out" for name in _still(data.input_names, u)]
-    found += [f"{name} never changes" for name in _still(data.output_names, y)]
+    found = [f"{name} is constant: leave it out" for name in _still(data.input_names, u)]
+    found += [f"{name} is constant" for name in _still(data.output_names, y)]
     longest = max(_longest_gap(each.mask[:, d]) for each in data for d in range(data.dim_y))
     if longest:
         found.append(f"the longest gap of an output is {longest} rows")
     if data.num_rows < _SHORT:
-        found.append(f"{data.num_rows} rows are few: expect wide error bars")
+        found.append(f"{data.num_rows} rows are few: expect wide prediction intervals")
     if data.sampling_time is None:
-        found.append("no time column, so missing rows go unnoticed (--time names one)")
+        found.append("no time column, so missing rows cannot be found (use --time)")
     if not data.dim_u:
-        found.append("no inputs: the system is taken for one that runs by itself")
+        found.append("no inputs: the model treats the system as autonomous")
     return found
 
 
@@ -97,7 +97,7 @@ def _longest_gap(known: np.ndarray) -> int:
 
 
 def _columns_command(arguments: Sequence[str], as_json: bool) -> None:
-    """The columns of files, for somebody who has yet to choose some."""
+    """List the columns of files, to choose inputs and outputs from."""
     tables = [read_table(path) for path in arguments]
     found = {table.source: {n: len(c) for n, c in table.columns.items()} for table in tables}
     if as_json:

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 
 import gpssm
+from gpssm.base.files import write_whole
 from gpssm.data import Dataset, Experiment
-from gpssm.prediction import Forecast
+from gpssm.metrics import Forecast
+from gpssm.workflow.folder import open_folder
+from gpssm.workflow.sources import load_more
 
-from .folders import open_folder, write_whole
-from .scoring import judge
-from .sources import load_more
-from .talk import may_write, say, show, show_json
+from .console import may_write, say, show, show_json
 
 _OWN = ("experiment", "step", "time", "part")  # columns of a forecast, whatever it is of
 QUANTILES = (0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975)
@@ -57,7 +57,7 @@ def predict_command(
 
 
 def _tell_divergence(forecast: Forecast, experiment: Experiment) -> None:
-    """From which step on the file will have no numbers."""
+    """Warn of the step from which the forecast is not finite."""
     lost = np.flatnonzero(~np.isfinite(forecast.mean).all(axis=1))
     if len(lost):
         say(
@@ -66,13 +66,13 @@ def _tell_divergence(forecast: Forecast, experiment: Experiment) -> None:
 
 
 def measured_rows(experiment: Experiment) -> int | None:
-    """How many there are before nothing is measured any more; None where the last row is."""
+    """Number of rows up to the last measurement; None if the last row is measured."""
     last = int(np.flatnonzero(experiment.mask.any(axis=1))[-1])
     return last + 1 if last + 1 < len(experiment) else None
 
 
 def forecast_table(forecast: Forecast, experiment: Experiment, data: Dataset) -> pd.DataFrame:
-    """One row per time step: what was measured, mean, standard deviation and quantiles."""
+    """One row per time step: measurement, mean, standard deviation and quantiles."""
     steps = np.arange(len(experiment))
     columns = {
         "experiment": np.full(len(steps), experiment.name, dtype=object),
@@ -96,8 +96,8 @@ def evaluate_command(run_path: Path, arguments: Sequence[str], as_json: bool) ->
     gpssm.prepare()
     folder = open_folder(run_path)
     test = load_more(arguments, folder.config.data, folder.data) if arguments else None
-    judged = judge(folder, test)
+    scoring = folder.score(test)
     if as_json:
-        show_json({"run": run_path, "scores": judged.scores()})
+        show_json({"run": run_path, "scores": scoring.to_json()})
     else:
-        show(judged.table(folder.config.method, folder.data))
+        show(scoring.table())

@@ -4,30 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import gpssm
-from gpssm.errors import ConfigError, expected
+from gpssm.base.errors import ConfigError, expected
+from gpssm.base.files import write_whole
+from gpssm.evaluation.scoring import evaluate
 from gpssm.report.compare import Compared, comparison_page
-from gpssm.report.evaluation import evaluate
-from gpssm.report.material import ReportInput
-from gpssm.report.page import report_page
+from gpssm.workflow.folder import RunFolder, check_own, open_folder
 
-from .folders import CONFIG, REPORT, RunFolder, check_demo_folder, open_folder, write_whole
-from .scoring import Judged, judge
-from .talk import may_write, show, show_json
-
-
-def write_report(folder: RunFolder, path: Path, judged: Judged, seed: int | None = None) -> Path:
-    """The page of one run, about one of its seeds; the table has all of them."""
-    chosen = folder.choose(seed)
-    given = ReportInput(
-        title=folder.name,
-        run=chosen,
-        data=folder.data,
-        evaluation=judged.seeds[chosen.seed],
-        baselines=judged.baselines,
-        other_seeds={s: each for s, each in judged.seeds.items() if s != chosen.seed},
-        configuration=(folder.path / CONFIG).read_text(encoding="utf-8"),
-    )
-    return write_whole(path, report_page(given))
+from .console import may_write, show, show_json
 
 
 def report_command(
@@ -40,10 +23,7 @@ def report_command(
     if out is not None:
         may_write(out, overwrite)
     gpssm.prepare()
-    pages = []
-    for path in paths:
-        folder = open_folder(path)
-        pages.append(write_report(folder, out or path / REPORT, judge(folder), seed))
+    pages = [open_folder(path).write_report(path=out, seed=seed) for path in paths]
     if as_json:
         show_json({"reports": pages})
     else:
@@ -59,13 +39,13 @@ def compare_command(paths: Sequence[Path], out: Path, overwrite: bool, as_json: 
     ]
     write_whole(out, comparison_page(compared))
     if as_json:
-        show_json({"page": out, "scores": {c.name: c.evaluation.scores for c in compared}})
+        show_json({"page": out, "scores": {c.name: c.evaluation.to_json() for c in compared}})
     else:
         show(f"page    {out}")
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Those of the folders; where two have the same one, the paths as they were given."""
+    """Names of the folders; the given paths where two names are equal."""
     names = [path.resolve().name for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
@@ -77,10 +57,11 @@ def _compared(folder: RunFolder, name: str) -> Compared:
 
 
 def demo_command(out: Path, as_json: bool) -> None:
-    """What `make demo` runs."""
-    from gpssm.demo import FILES, main
+    """Fit and report the simulated tanks."""
+    from gpssm.workflow.demo import FILES, main
 
-    check_demo_folder(out, FILES)
+    own = out.is_dir() and {each.name for each in out.iterdir()} <= set(FILES)
+    check_own(out, own, "a new folder or that of a demo")
     gpssm.prepare()
     results = main(out, quiet=as_json)
     if as_json:

@@ -7,12 +7,12 @@ from pydantic import Field
 from rich.table import Table
 
 import gpssm
-from gpssm.errors import ConfigError, expected
-from gpssm.study import SCORE, Cluster, Study, Sweep
+from gpssm.base.errors import ConfigError, expected
+from gpssm.base.files import write_whole
+from gpssm.study import IDENTITY, SCORE, Cluster, Study, Sweep
 from gpssm.study.settings import SECTIONS
 from gpssm.study.space import short
-
-from .configuration import (
+from gpssm.workflow.configuration import (
     DataConfig,
     RunConfig,
     none_if_spelled,
@@ -20,9 +20,10 @@ from .configuration import (
     read_sections,
     section,
 )
-from .folders import check_study_folder, write_whole
-from .sources import load_data
-from .talk import say, show, show_json
+from gpssm.workflow.folder import check_own
+from gpssm.workflow.sources import load_data
+
+from .console import say, show, show_json
 
 BEST = "best.toml"
 _SHOWN = 10  # configurations in the table of the terminal
@@ -32,8 +33,8 @@ class StudyConfig(Study):
     """A study with its data: all that `gpssm sweep` needs to know."""
 
     datasets: tuple[str, ...] = Field((), description="registered names")
-    data: dict[str, DataConfig] = Field({}, description="files, by a name of one's own")
-    cluster: Cluster = Field(Cluster(), description="what a job on Ray needs")
+    data: dict[str, DataConfig] = Field({}, description="files of your own, by a name")
+    cluster: Cluster = Field(Cluster(), description="resources of a job on Ray")
 
     @property
     def sources(self) -> dict[str, DataConfig]:
@@ -44,10 +45,10 @@ class StudyConfig(Study):
 def sweep_command(
     path: Path, out: Path | None, on_cluster: bool, quiet: bool, as_json: bool
 ) -> None:
-    """Read the study, fit what is not there yet, and show the best."""
+    """Read the study, fit the missing trials, and show the best."""
     study = read_study(path)
     out = out or Path("studies") / path.stem
-    check_study_folder(out)
+    check_own(out, (out / IDENTITY).is_file(), "a new folder or that of a study")
     gpssm.prepare()  # before anything is computed, a simulated data set included
     data = {name: load_data(source).train for name, source in study.sources.items()}
     cluster = study.cluster if on_cluster else None
@@ -64,12 +65,12 @@ def sweep_command(
     for line in found.lost:
         say(f"error: {line}")
     if found.lost:
-        say("Run the same command again for what is missing.")
+        say("Run the same command again to fit the missing trials.")
         raise SystemExit(1)
 
 
 def read_study(path: Path) -> StudyConfig:
-    """A study from its file, with data files relative to where it lies."""
+    """Read a study; paths of data files are relative to its file."""
     content = read_sections(path, "STUDY")
     search = section(content, "search", path)
     for name, kind in SECTIONS.items():
@@ -90,7 +91,7 @@ def read_study(path: Path) -> StudyConfig:
 
 
 def write_best(study: StudyConfig, found: Sweep) -> list[Path]:
-    """The best settings for `gpssm fit --config`: of all data sets and, of several, of each."""
+    """Write the best settings for `gpssm fit --config`: overall and for each data set."""
     sources = study.sources
     if len(sources) == 1:
         return [_write(study, found, BEST, None, *sources.values())]
@@ -116,15 +117,15 @@ def _write(
 
 
 def best_table(found: Sweep) -> Table:
-    """The first configurations of the ranking, and what was chosen in each."""
+    """Table of the first configurations of the ranking with their settings."""
     ranked, objective = found.ranking.head(_SHOWN), found.study.objective
     several = len(found.datasets) > 1
     scores = [SCORE, *(f"{SCORE} {name}" for name in found.datasets if several)]
     titles = [objective, *(f"on {name}" for name in found.datasets if several)]
     searched = list(found.study.search.space)
     title = f"{len(found.table)} trials, the best on the held-out part (normalised units)"
-    table = Table("configuration", *titles, *(each.rpartition(".")[2] for each in searched))
-    table.title = title
+    names = (each.rpartition(".")[2] for each in searched)
+    table = Table("configuration", *titles, *names, title=title)
     for number, row in ranked.iterrows():
         cells = ["failed" if row[name] != row[name] else f"{row[name]:.4g}" for name in scores]
         table.add_row(str(number), *cells, *(short(row[name]) for name in searched))
@@ -132,7 +133,7 @@ def best_table(found: Sweep) -> Table:
 
 
 def as_numbers(found: Sweep) -> dict[str, Any]:
-    """The best configuration for machines."""
+    """The best configuration as plain numbers, for JSON."""
     best, first = found.best(), found.ranking.iloc[0]
     return {
         "settings": best._asdict(),

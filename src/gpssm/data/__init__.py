@@ -1,12 +1,13 @@
 """Trajectories in: container, loaders, normalisation, windows, benchmarks, simulators."""
 
-from . import simulators
+from gpssm.data.benchmarks.registry import DatasetList, list_datasets, load_dataset
+from gpssm.data.benchmarks.simulators import simulate
+from gpssm.data.io.reading import read
+
+from .benchmarks import simulators
 from .dataset import Dataset
 from .experiment import Experiment
 from .normalisation import DataWarning, Normalisation
-from .reading import read
-from .registry import DatasetList, list_datasets, load_dataset
-from .simulators import simulate
 from .windows import (
     Recency,
     Rows,

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..errors import DataError, expected
+from gpssm.base.errors import DataError, expected
+
 from .experiment import Experiment
 
 
 def check_same_channels(experiments: Sequence[Experiment]) -> None:
-    """All experiments have the channels of the first."""
+    """Raise unless all experiments have the channels of the first."""
     first = experiments[0]
     for each in experiments:
         if (each.u.shape[1], each.y.shape[1]) != (first.u.shape[1], first.y.shape[1]):
@@ -19,13 +20,13 @@ def check_same_channels(experiments: Sequence[Experiment]) -> None:
 def check_measured(
     experiments: Sequence[Experiment], output_names: Sequence[str], source: str = ""
 ) -> None:
-    """Refuse an output channel or an experiment in which nothing was measured."""
+    """Raise if an output or an experiment has no measurement."""
     measured = [each.measured for each in experiments]
     for channel, name in enumerate(output_names):
         if not any(counts[channel] for counts in measured):
-            given = "missing values only"
+            where, given = f"{source}output {name!r}", "missing values only"
             remedy = "Leave this output out, or check how the file marks its values."
-            raise DataError(expected(f"{source}output {name!r}", given, "measured values", remedy))
+            raise DataError(expected(where, given, "measured values", remedy))
     for each, counts in zip(experiments, measured, strict=True):
         if not counts.any():
             remedy = "Leave this experiment out."
@@ -38,7 +39,7 @@ def numbered(prefix: str, count: int) -> tuple[str, ...]:
 
 
 def labels(names: Sequence[str], field: str, count: int) -> tuple[str, ...]:
-    """As many names or units as there are channels."""
+    """Names or units of the channels; raise unless there is one for each."""
     if isinstance(names, str) or len(names) != count:
         raise DataError(expected(field, repr(names), f"{count} of them, one per entry"))
     return tuple(str(name) for name in names)
@@ -50,6 +51,6 @@ def units_of(columns: Sequence[str], units: Mapping[str, str]) -> tuple[str, ...
 
 
 def with_units(names: Sequence[str], units: Sequence[str]) -> str:
-    """As people read them: `level [cm], pump`."""
+    """Names with units: `level [cm], pump`."""
     pairs = zip(names, units, strict=True)
     return ", ".join(f"{n} [{u}]" if u else n for n, u in pairs) or "none"

@@ -1,7 +1,4 @@
-"""The one container for logged data: experiments, channel names, units and parts.
-
-Everything that trains or predicts takes a `Dataset`; a part of one (`data.train`) is one again.
-"""
+"""The one container for logged data: experiments, channel names, units and parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,24 +8,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..errors import DataError, expected
+from gpssm.base.errors import DataError, expected
+from gpssm.data.io.frames import Frames, frame_tables, xarray_tables
+from gpssm.data.io.tables import Checked, Name, Request, all_pieces, check_table, common_step
+from gpssm.data.transforms.drift import Drift
+from gpssm.data.transforms.removal import without_again, without_drift, without_trend
+
 from .channels import check_measured, check_same_channels, labels, numbered, units_of, with_units
 from .experiment import PARTS, Experiment, summary
-from .frames import Frames, frame_tables, xarray_tables
-from .removal import has_drift, without_again, without_drift, without_trend
 from .splits import by_experiment, by_fraction, by_row
 from .steps import fill_rows
-from .tables import (
-    Channels,
-    Name,
-    Piece,
-    Request,
-    Table,
-    common_step,
-    named,
-    resolve,
-    split_table,
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +103,8 @@ class Dataset:
     ) -> "Dataset":
         """From a pandas frame, or several as experiments; the arguments are those of a file."""
         request = Request.of(outputs, inputs, time, experiment)
-        return cls.from_tables(frame_tables(frames, name), request, sampling_time, units, name)
+        files = [check_table(each, request) for each in frame_tables(frames, name)]
+        return cls.from_checked(files, request, sampling_time, units, name)
 
     @classmethod
     def from_xarray(
@@ -134,46 +124,32 @@ class Dataset:
         """
         tables, request = xarray_tables(data, Request.of(outputs, inputs, time, experiment), name)
         units = {str(k): str(v.attrs["units"]) for k, v in data.items() if "units" in v.attrs}
-        return cls.from_tables(tables, request, sampling_time, units, name)
+        files = [check_table(each, request) for each in tables]
+        return cls.from_checked(files, request, sampling_time, units, name)
 
     @classmethod
-    def from_tables(
+    def from_checked(
         cls,
-        tables: Sequence[Table],
+        files: Sequence[Checked],
         request: Request,
         sampling_time: float | None,
         units: Mapping[str, str],
         name: str,
     ) -> "Dataset":
-        """From tables that a file or a frame gave; every check of their content is made here."""
-        if not tables:
+        """From files or frames that were checked one by one."""
+        if not files:
             raise DataError(expected("files", "none", "at least one"))
-        channels = resolve(tables[0], request)
-        found = [
-            (each.source, piece)
-            for each in tables
-            for piece in named(split_table(each, request), each.name, len(tables), request)
-        ]
-        return cls.from_pieces(found, channels, sampling_time, units, name)
-
-    @classmethod
-    def from_pieces(
-        cls,
-        found: Sequence[tuple[str, Piece]],
-        channels: Channels,
-        sampling_time: float | None,
-        units: Mapping[str, str],
-        name: str,
-    ) -> "Dataset":
-        """From experiments that were checked one by one, each with the name of its file."""
+        inputs, outputs, *_ = files[0].channels
+        found = all_pieces(files, request)
+        steps = [(f"{source}, experiment {e.name!r}", e.sampling_time) for source, e in found]
         made = cls(
             tuple(Experiment.of(piece.y, piece.u, piece.name) for _, piece in found),
             name=name,
-            sampling_time=common_step(found, sampling_time),
-            input_names=channels.inputs,
-            output_names=channels.outputs,
-            input_units=units_of(channels.inputs, units),
-            output_units=units_of(channels.outputs, units),
+            sampling_time=common_step(steps, sampling_time),
+            input_names=inputs,
+            output_names=outputs,
+            input_units=units_of(inputs, units),
+            output_units=units_of(outputs, units),
         )
         sources = dict.fromkeys(source for source, _ in found)
         check_measured(made.experiments, made.output_names, f"{', '.join(sources)}, ")
@@ -212,17 +188,17 @@ class Dataset:
 
     @property
     def train(self) -> "Dataset":
-        """What the model and the normalisation may see."""
+        """The part for training and normalisation."""
         return self._part("train")
 
     @property
     def validation(self) -> "Dataset":
-        """What choices between models may see."""
+        """The part for choices between models."""
         return self._part("validation")
 
     @property
     def test(self) -> "Dataset":
-        """What is forecast and scored, once."""
+        """The part that is forecast and scored."""
         return self._part("test")
 
     def _part(self, part: str) -> "Dataset":
@@ -251,8 +227,7 @@ class Dataset:
         validation: Sequence[str | int] = (),
     ) -> "Dataset":
         """Whole experiments, by name or position; without `test` it is all that is not named."""
-        parts = by_experiment(self.experiments, train, validation, test)
-        return replace(self, experiments=parts)
+        return replace(self, experiments=by_experiment(self.experiments, train, validation, test))
 
     # ------------------------------------------------------------------ steps that can be undone
 
@@ -279,7 +254,7 @@ class Dataset:
         return replace(self, experiments=rest, steps=(*self.steps, f"detrend({order})"))
 
     def remove_drift(self, size: float = 0.1) -> "Dataset":
-        """Subtract from each output a level that drifts, which its inputs do not explain.
+        """Subtract from each output a slow drift that the inputs do not explain.
 
         `size` is how far it may drift in as long as was recorded, in units of the spread of the
         output; the larger, the more of what is slow is taken for drift. It is found in the
@@ -291,11 +266,11 @@ class Dataset:
 
     @property
     def has_drift(self) -> bool:
-        """Whether a drift was removed, which later rows continue."""
-        return has_drift(self.experiments)
+        """Whether a drift was removed."""
+        return any(isinstance(trend, Drift) for trend in self.experiments[0].trends)
 
     def refitted(self) -> "Dataset":
-        """Trends and drifts removed anew, fitted to what is the training part now."""
+        """Fit trends and drifts again to the current training part, and remove them."""
         if not self.experiments[0].trends:
             return self
         return replace(self, experiments=without_again(self.experiments, self.output_names))

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..errors import DataError, expected
+from gpssm.base.errors import DataError, expected
+
 from .disk import blocks, stays_on_disk
 from .steps import Removed, block_means
 
 PARTS = ("train", "validation", "test")
 MIN_ROWS = 2  # a single row shows no transition
-_MORE = "Record more, or decimate less."
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,9 @@ class Experiment:
 
     def __post_init__(self) -> None:
         _check_rows(self.u, self.y, self.label)
+        wanted = "finite values without gaps"
+        _refuse(self.u, lambda rows: ~np.isfinite(rows), f"inputs of {self.label}", wanted)
         wanted = "finite values, or NaN for a missing one"
-        _refuse(self.u, _no_number, f"inputs of {self.label}", "finite values without gaps")
         _refuse(self.y, np.isinf, f"outputs of {self.label}", wanted)
         if self.part not in ("", *PARTS):
             raise DataError(expected("part", repr(self.part), f"one of {PARTS} or ''"))
@@ -58,7 +59,7 @@ class Experiment:
 
     @property
     def label(self) -> str:
-        """The words by which a message names this experiment."""
+        """Name of this experiment in messages."""
         return f"experiment {self.name!r}" if self.name else "the experiment"
 
     @property
@@ -68,9 +69,13 @@ class Experiment:
 
     @property
     def measured(self) -> Int[np.ndarray, " outputs"]:
-        """How many values of each output there are."""
-        counts = [np.sum(~np.isnan(rows), axis=0) for _, rows in blocks(self.y)]
-        return np.sum(counts, axis=0)
+        """Number of measured values of each output."""
+        return np.sum([np.sum(~np.isnan(rows), axis=0) for _, rows in blocks(self.y)], axis=0)
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether some of its rows are on disk."""
+        return stays_on_disk(self.u) or stays_on_disk(self.y)
 
     @property
     def rows(self) -> Int[np.ndarray, " time"]:
@@ -110,9 +115,8 @@ def _two_dimensional(values: Any, field: str) -> Float[np.ndarray, "time channel
     try:
         array = values if stays_on_disk(values) else np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            expected(field, f"values that are no numbers ({error})", "numbers")
-        ) from None
+        given = f"values that are no numbers ({error})"
+        raise DataError(expected(field, given, "numbers")) from None
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2:
         wanted = "an array [time, channels] or [time]"
@@ -122,26 +126,22 @@ def _two_dimensional(values: Any, field: str) -> Float[np.ndarray, "time channel
 
 
 def _check_rows(u: np.ndarray, y: np.ndarray, label: str) -> None:
-    """Inputs and outputs go together row by row, and there are enough of them."""
+    """Raise unless inputs and outputs have equally many rows, and enough of them."""
     if len(u) != len(y):
         given = f"{len(u)} rows of inputs and {len(y)} of outputs"
-        raise DataError(
-            expected(label, given, "as many of one as of the other", "Time goes downwards.")
-        )
+        wanted = "as many of one as of the other"
+        raise DataError(expected(label, given, wanted, "Time goes downwards."))
     if len(y) < MIN_ROWS:
-        raise DataError(expected(label, f"{len(y)} rows", f"at least {MIN_ROWS}", _MORE))
+        remedy = "Record more, or decimate less."
+        raise DataError(expected(label, f"{len(y)} rows", f"at least {MIN_ROWS}", remedy))
     if y.shape[1] == 0:
         raise DataError(expected(label, "no outputs", "at least one output channel"))
-
-
-def _no_number(values: np.ndarray) -> Bool[np.ndarray, "time channels"]:
-    return ~np.isfinite(values)
 
 
 def _refuse(
     values: np.ndarray, is_bad: Callable[[np.ndarray], np.ndarray], field: str, wanted: str
 ) -> None:
-    """Name the first entry of an array that cannot be used."""
+    """Raise an error that names the first invalid entry of an array."""
     for first, rows in blocks(values):
         bad = is_bad(rows)
         if bad.any():
@@ -152,7 +152,7 @@ def _refuse(
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:
-    """A copy that nobody can write to; what stays on disk is that already."""
+    """A read-only copy; arrays on disk are read-only already."""
     if stays_on_disk(values):
         return values
     copy = np.array(values, dtype=np.float64, order="C")
@@ -161,7 +161,7 @@ def _frozen(values: np.ndarray) -> np.ndarray:
 
 
 def summary(runs: Sequence[Experiment]) -> str:
-    """How many experiments of which length, and how much of them is missing."""
+    """Number and length of the experiments, and the share of missing values."""
     lengths = sorted({len(each) for each in runs})
     rows = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     missing = 1.0 - sum(each.measured.sum() for each in runs) / sum(each.y.size for each in runs)

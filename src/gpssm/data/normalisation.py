@@ -1,7 +1,4 @@
-"""Zero mean and unit variance per channel, from the training part, and the way back.
-
-A model sees normalised numbers; whoever uses it sees the units of the data.
-"""
+"""Zero mean and unit variance per channel, from the training part, and the way back."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float, Float64
 
-from ..errors import DataError, GpssmWarning, expected
+from gpssm.base.errors import DataError, GpssmWarning, expected
+
 from .dataset import Dataset
 from .disk import blocks, stays_on_disk
 
@@ -21,7 +19,7 @@ _CONSTANT = 1e-12  # spread relative to the size of the values, below which a ch
 
 
 class DataWarning(GpssmWarning):
-    """Something about the data that the user should know, though work can go on."""
+    """Something about the data that the user should know; the program continues."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +146,5 @@ def _together(a: _Seen, b: _Seen) -> _Seen:
     share = b.number / np.maximum(count, 1)
     apart = b.mean - a.mean
     variance = (1 - share) * a.variance + share * b.variance + share * (1 - share) * apart**2
-    return _Seen(
-        count,
-        a.mean + share * apart,
-        variance,
-        np.minimum(a.lowest, b.lowest),
-        np.maximum(a.highest, b.highest),
-    )
+    lowest, highest = np.minimum(a.lowest, b.lowest), np.maximum(a.highest, b.highest)
+    return _Seen(count, a.mean + share * apart, variance, lowest, highest)

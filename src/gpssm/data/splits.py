@@ -4,7 +4,8 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..errors import DataError, expected
+from gpssm.base.errors import DataError, expected
+
 from .experiment import PARTS, Experiment
 
 Experiments = tuple[Experiment, ...]

@@ -1,4 +1,4 @@
-"""The arithmetic of the steps that can be undone: trends, block means, filled-in rows."""
+"""Formulas of the reversible steps: trends, block means, interpolated rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..errors import DataError, expected
+from gpssm.base.errors import DataError, expected
 
 
 @runtime_checkable
 class Removed(Protocol):
-    """Something that was subtracted from the outputs, and can be added back to a forecast."""
+    """Something subtracted from the outputs that can be added back to a forecast."""
 
     def __call__(self, rows: Int[np.ndarray, " time"]) -> Float[np.ndarray, "time outputs"]:
         """What it was at these rows of the original record."""

@@ -1,8 +1,7 @@
 """Subsequences for training, and batches of them.
 
 The rows of all experiments are counted through; a window is the row where it starts. Which windows
-make a batch is a pure function of (key, step), so that a training run can stop and resume exactly,
-and so that data in memory and data on disk give the same batches.
+make a batch is a pure function of (key, step): training resumes exactly, in memory as on disk.
 """
 
 from bisect import bisect_left
@@ -15,9 +14,10 @@ import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from ..errors import DataError, expected
+from gpssm.base.errors import DataError, expected
+
 from .dataset import Dataset
-from .disk import Spool, is_on_disk
+from .disk import give_back
 from .experiment import Experiment
 from .normalisation import Normalisation
 
@@ -54,10 +54,7 @@ class Starts:
 
 
 class Windows(NamedTuple):
-    """Normalised rows of all experiments in memory, and the rows at which a window starts.
-
-    A missing output is 0 in `y` and False in `mask`.
-    """
+    """`Rows` of all experiments in memory, and the rows at which a window starts."""
 
     u: Float[np.ndarray, "rows inputs"]
     y: Float[np.ndarray, "rows outputs"]
@@ -77,6 +74,41 @@ class Windows(NamedTuple):
     def starting_at(self, starts: Starts) -> "Windows":
         """Other windows of the same rows."""
         return self._replace(starts=_listed(starts))
+
+
+class Spool:
+    """The rows of several experiments, counted through, of which some are read at a time."""
+
+    def __init__(self, experiments: Sequence[Experiment]) -> None:
+        # Plain arrays over the same maps: slices of them are made much faster.
+        self._pairs = [(np.asarray(each.u), np.asarray(each.y)) for each in experiments]
+        self._ends = np.cumsum([len(each) for each in experiments])
+
+    @property
+    def num_rows(self) -> int:
+        """Of all experiments."""
+        return int(self._ends[-1])
+
+    def read(
+        self, first: Int[np.ndarray, "*windows"], length: int
+    ) -> tuple[
+        Float[np.ndarray, "*windows {length} inputs"],
+        Float[np.ndarray, "*windows {length} outputs"],
+    ]:
+        """Inputs and outputs of stretches of one length, none across a border."""
+        flat = first.ravel()
+        dims = [array.shape[1] for array in self._pairs[0]]
+        u, y = (np.empty((flat.size, length, dim)) for dim in dims)
+        of = np.searchsorted(self._ends, flat, side="right")
+        for i, (row, which) in enumerate(zip(flat.tolist(), of.tolist(), strict=True)):
+            inputs, outputs = self._pairs[which]
+            begin = row - int(self._ends[which]) + len(outputs)
+            u[i], y[i] = inputs[begin : begin + length], outputs[begin : begin + length]
+        for pair in self._pairs:
+            for array in pair:
+                give_back(array)
+        shape = (*first.shape, length)
+        return u.reshape(*shape, dims[0]), y.reshape(*shape, dims[1])
 
 
 class WindowsOnDisk(NamedTuple):
@@ -106,11 +138,10 @@ WindowSource = Windows | WindowsOnDisk
 
 
 class Recency(NamedTuple):
-    """Windows that count half as much for every half-life that they are older than the newest.
+    """Weights of windows: halved for every half-life of age.
 
-    Experiments follow each other in the order of the data set. What is older than so many
-    half-lives that its weight is lost in rounding is left out, so that of data on disk only the
-    newest windows are listed.
+    Experiments follow each other in the order of the data set. Windows whose weight is lost in
+    rounding are left out, so that of data on disk only the newest are listed.
     """
 
     cumulative: Float[np.ndarray, " newest"]  # sum of the weights up to each window
@@ -127,7 +158,7 @@ class Recency(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of all the data, what they count for together."""
+        """Effective share of the data: the mean weight."""
         return float(self.cumulative[-1]) / self.windows
 
     def choose(self, place: Float[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
@@ -137,17 +168,24 @@ class Recency(NamedTuple):
         return self.windows - newest + np.minimum(found, newest - 1)  # a product is rounded up
 
     def spread(self, count: int) -> Int[np.ndarray, " {count}"]:
-        """So many windows at equal distances of weight, the older ones far apart."""
+        """`count` windows at equal distances of weight; older ones are farther apart."""
         return self.choose((np.arange(count) + 0.5) / count)
 
 
 def make_starts(dataset: Dataset, length: int, stride: int) -> Starts:
     """Windows of `length` rows, `stride` apart, none across the border of an experiment.
 
-    Where the stride does not fit, an experiment gets one more window at its end: its last
-    samples are never dropped.
+    Where the stride does not fit, one more window at the end holds the last samples.
     """
-    _check(dataset, length, stride)
+    if length < 1 or not 1 <= stride <= length:
+        given = f"length {length}, stride {stride}"
+        remedy = "A larger stride would skip samples; to thin the data out, call decimate."
+        raise DataError(expected("windows", given, "1 <= stride <= length", remedy))
+    shortest = min(dataset.experiments, key=len)
+    if len(shortest) < length:
+        given = f"windows of {length} rows for {shortest.label} of {len(shortest)} rows"
+        remedy = f"The largest length that works is {len(shortest)}."
+        raise DataError(expected("windows", given, "windows no longer than any one", remedy))
     return Starts([len(each) for each in dataset], length, stride)
 
 
@@ -164,7 +202,7 @@ def open_windows(
     dataset: Dataset, normalisation: Normalisation, length: int, stride: int, dtype: DTypeLike
 ) -> WindowSource:
     """The windows of `make_starts`, with their rows where those of the data set are."""
-    if not is_on_disk(dataset.experiments):
+    if not any(each.is_on_disk for each in dataset):
         return make_windows(dataset, normalisation, length, stride, dtype)
     starts = make_starts(dataset, length, stride)
     return WindowsOnDisk(Spool(dataset.experiments), normalisation, dtype, starts)
@@ -213,16 +251,3 @@ def _normalised(
 
 def _listed(starts: Starts) -> Int[np.ndarray, " windows"]:
     return starts[np.arange(len(starts))].astype(np.int32)
-
-
-def _check(dataset: Dataset, length: int, stride: int) -> None:
-    """A window fits into every experiment, and no sample falls between two windows."""
-    if length < 1 or not 1 <= stride <= length:
-        given = f"length {length}, stride {stride}"
-        remedy = "A larger stride would skip samples; to thin the data out, call decimate."
-        raise DataError(expected("windows", given, "1 <= stride <= length", remedy))
-    shortest: Experiment = min(dataset.experiments, key=len)
-    if len(shortest) < length:
-        given = f"windows of {length} rows for {shortest.label} of {len(shortest)} rows"
-        remedy = f"The largest length that works is {len(shortest)}."
-        raise DataError(expected("windows", given, "windows no longer than any one", remedy))

@@ -1,9 +1,7 @@
 """L with L Lᵀ = K + jitter, and L⁻¹: factored once per gradient step, then there are only products.
 
-The derivative consists of products with L⁻¹ as well, so LAPACK sees each matrix twice: to factor it
-and to invert it. On a CPU it sees one matrix at a time: a batch of them jaxlib spreads over the
-threads of XLA and waits there, and two such batches, of two devices, can wait for each other for
-ever.
+The derivative consists of products with L⁻¹ as well. On a CPU, LAPACK gets one matrix at a time:
+jaxlib spreads a batch over the threads of XLA, and the batches of two devices can deadlock there.
 """
 
 import functools
@@ -18,7 +16,7 @@ _LAST_JITTER = 1e-1
 
 
 class Cholesky(NamedTuple):
-    """A lower triangle L and its inverse, which is all that is ever solved with."""
+    """A lower triangle L and its inverse, which replaces all solves."""
 
     L: Float[Array, "groups m m"]
     inverse: Float[Array, "groups m m"]
@@ -31,7 +29,7 @@ class Cholesky(NamedTuple):
 
 
 def _one_at_a_time(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Of many matrices a CPU does one after the other; other devices are made for batches."""
+    """Factor matrices one by one on a CPU, and as a batch on other devices."""
     alone = jax.custom_batching.custom_vmap(function)
 
     @alone.def_vmap

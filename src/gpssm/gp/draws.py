@@ -6,7 +6,7 @@ trajectory of T steps.
 
 | name          | along one trajectory                                                 | KL counts |
 |---------------|----------------------------------------------------------------------|-----------|
-| `independent` | u is integrated out anew at every step                               | T times   |
+| `independent` | u is integrated out at every step                                    | T times   |
 | `trajectory`  | one draw of u per particle, then f_t ~ p(f_t given u)                | once      |
 | `mean`        | u is its mean, then f_t ~ p(f_t given u)                             | once      |
 | `delta`       | q(u) is a point, then f_t ~ p(f_t given u)                           | once      |
@@ -21,14 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .keys import Keys
-from .sparse import (
-    Factor,
-    conditional,
-    prior_variance,
-    sample_inducing,
-    weigh,
-    whitened_features,
-)
+from .sparse import Factor, conditional, prior_variance, sample_inducing, weigh, whitened_features
 
 NUM_FEATURES = 256  # of a pathwise prior draw
 
@@ -56,7 +49,7 @@ class FunctionDraw(NamedTuple):
     counts_every_step: bool
 
     def kl_count(self, steps: int) -> int:
-        """How often KL(q(u)‖p(u)) counts for a trajectory of so many steps."""
+        """Number of times that KL(q(u)‖p(u)) counts for a trajectory of this length."""
         return steps if self.counts_every_step else 1
 
 

@@ -140,9 +140,8 @@ def _stationary_backward(
 ) -> tuple[Array, Array, Array, Array]:
     """With h = g k · rate and s = x/ℓ: ∂/∂z = s hᵀ − z Σ_n h and ∂/∂s = z h − s Σ_m h.
 
-    Sums come out of the same products as the rest, from a row of ones and, for the length scales,
-    from the squares of s. Of two factors the smaller one is transposed: reduced or transposed by
-    themselves, they would take as long as the products.
+    A row of ones and the squares of s give the sums in the same products, and of two factors the
+    smaller one is transposed: separate reductions would take as long as the products.
     """
     variance, inverse, z, x, value = saved
     scaled = inverse[..., None] * x[None]
@@ -304,10 +303,8 @@ def make_kernel(
     for sign, combine in (("+", Sum), ("*", Product)):
         left, found, right = name.partition(sign)
         if found:
-            return combine(
-                make_kernel(left, inputs, groups, variance, lengthscale),
-                make_kernel(right, inputs, groups, variance, lengthscale),
-            )
+            settings = inputs, groups, variance, lengthscale
+            return combine(make_kernel(left, *settings), make_kernel(right, *settings))
     name = name.strip().lower()
     if name == "linear":
         return Linear(raw_positive(np.full((groups, inputs), variance)))

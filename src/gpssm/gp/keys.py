@@ -1,8 +1,7 @@
 """Random numbers for a batch of sequences, each with a key of its own.
 
-What a sequence draws does not depend on the other sequences of its batch, and a share of its
-particles has the numbers that it has among all of them. So a batch can be cut over devices
-anywhere, by sequences and by particles, and still gives the same numbers.
+What a sequence draws does not depend on the others, nor on how its particles are cut into shares: a
+batch gives the same numbers however it is spread over devices.
 """
 
 import math

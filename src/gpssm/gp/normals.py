@@ -1,10 +1,8 @@
 """Standard normal numbers in float32, the same as those of `jax.random.normal`, in less time.
 
-JAX's generator is a function of a key and of a counter, Threefry-2x32 with 20 rounds. On a CPU JAX
-runs the rounds as a loop that writes all numbers to memory after every fourth of them. A gradient
-step of a small model would take a fifth of its time for that. Written out, the rounds, and what
-makes a normal number of their bits, become one pass over the numbers, and only those that are
-asked for have to be drawn.
+JAX's generator is Threefry-2x32 with 20 rounds. On a CPU its loop writes all numbers to memory
+after every fourth round: a fifth of the time of a gradient step of a small model. Written out, the
+rounds become one pass over the numbers, and only the numbers that are asked for are drawn.
 """
 
 import jax

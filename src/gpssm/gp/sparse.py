@@ -25,6 +25,9 @@ from .keys import Keys
 from .positive import positive, raw_positive
 
 Covariance = Literal["diagonal", "full", "delta"]
+Features = Float[Array, "groups m n"]
+PerGroup = Float[Array, "groups n"]
+PerOutput = Float[Array, "outputs n"]
 # How a checkpoint of the time loop can name them.
 PRODUCTS, MOMENTS = "products with k(z, x)", "moments of f"
 
@@ -100,7 +103,7 @@ class Factor(eqx.Module):
 
 
 def inducing_cholesky(gp: SparseGP, dtype: DTypeLike) -> Cholesky:
-    """Lz, the Cholesky factor of k(z, z), and Lz⁻¹, sound for a rollout in `dtype`."""
+    """Lz, the Cholesky factor of k(z, z), and Lz⁻¹, with the jitter of `dtype`."""
     z = gp.inducing_inputs.T
     return cholesky(gp.kernel.matrix(z, z), FIRST_JITTER[jnp.dtype(dtype).name])
 
@@ -113,18 +116,11 @@ def factorise(gp: SparseGP, Lz: Cholesky, dtype: DTypeLike) -> Factor:
         mean = (Lz_inverse @ mean[..., None])[..., 0]
         root = None if root is None else Lz_inverse @ root
     z = gp.inducing_inputs.T
-    factor = Factor(
-        gp.kernel,
-        z,
-        gp.kernel.at(z),
-        Lz_inverse,
-        mean,
-        std,
-        None if std is None else jnp.square(std).T,
-        root,
-        _rows(Lz_inverse, mean, of_b=std is not None and not q.whitened),
-        q.whitened,
-    )
+    kernel_at_z = gp.kernel.at(z)
+    variances = None if std is None else jnp.square(std).T
+    rows = _rows(Lz_inverse, mean, of_b=std is not None and not q.whitened)
+    of_q = mean, std, variances, root, rows, q.whitened
+    factor = Factor(gp.kernel, z, kernel_at_z, Lz_inverse, *of_q)
     return jax.tree.map(lambda leaf: leaf.astype(dtype), factor)
 
 
@@ -142,28 +138,22 @@ def _rows(
     return jnp.concatenate([Lz_inverse, *Kz_inverse, of_mean], axis=1)
 
 
-def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Float[Array, "groups m n"]:
+def whitened_features(factor: Factor, x: Float[Array, "inputs n"]) -> Features:
     """a = Lz⁻¹ k(z, x)."""
     return factor.Lz_inverse @ factor.kernel_at_z(x)
 
 
-def prior_variance(
-    factor: Factor, a: Float[Array, "groups m n"], x: Float[Array, "inputs n"]
-) -> Float[Array, "groups n"]:
+def prior_variance(factor: Factor, a: Features, x: Float[Array, "inputs n"]) -> PerGroup:
     """Var(f(x) given u) = k(x,x) − aᵀa."""
     return _unexplained(factor.kernel_at_z.diagonal(x), jnp.sum(jnp.square(a), axis=1))
 
 
-def _unexplained(
-    total: Float[Array, "groups n"], explained: Float[Array, "groups n"]
-) -> Float[Array, "groups n"]:
+def _unexplained(total: PerGroup, explained: PerGroup) -> PerGroup:
     """k(x,x) − aᵀa, kept above zero against rounding."""
     return jnp.maximum(total - explained, jnp.finfo(total.dtype).eps * total)
 
 
-def conditional(
-    factor: Factor, x: Float[Array, "inputs n"]
-) -> tuple[Float[Array, "outputs n"], Float[Array, "outputs n"]]:
+def conditional(factor: Factor, x: Float[Array, "inputs n"]) -> tuple[PerOutput, PerOutput]:
     """Mean and variance of f(x) with u integrated out over q(u)."""
     groups, rows, m = factor.rows.shape
     ends = list(range(m, rows - factor.mean.shape[0] // groups + 1, m))  # of a, of b if there
@@ -177,9 +167,7 @@ def conditional(
     return mean, jnp.broadcast_to(_unexplained(total, explained) + added, mean.shape)
 
 
-def _added_variance(
-    factor: Factor, features: Float[Array, "groups m n"]
-) -> Float[Array, "outputs n"]:
+def _added_variance(factor: Factor, features: Features) -> PerOutput:
     """What the uncertainty of u adds: bᵀ S b or aᵀ S a, whichever S is stated for."""
     if factor.root is not None:
         return jnp.sum(jnp.square(jnp.swapaxes(factor.root, -1, -2) @ features), axis=1)
@@ -189,9 +177,7 @@ def _added_variance(
     return weigh(factor.variances, jnp.square(features))
 
 
-def weigh(
-    weights: Float[Array, "m outputs"], features: Float[Array, "groups m n"]
-) -> Float[Array, "outputs n"]:
+def weigh(weights: Float[Array, "m outputs"], features: Features) -> PerOutput:
     """Σ_m weights[m, d] features[g, m, n], with g = d, or the one group that all outputs share."""
     if features.shape[0] == 1:
         return weights.T @ features[0]

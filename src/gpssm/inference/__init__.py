@@ -1,31 +1,53 @@
-"""The structured posterior and its ELBO: one family, of which the five methods are settings."""
+"""The structured posterior and its ELBO.
 
-from .backward import BackwardPass, backward_pass
-from .conditioning import soft_condition
-from .elbo import Elbo, Weights, elbo
-from .family import Model, Posterior, System
-from .forward import ForwardPass, forward_pass
-from .initialise import build
-from .presets import METHODS, cbf_ssm, method, pr_ssm, vcdt
-from .sequences import Sequences
+A name is loaded when it is first used: the registry of methods need not wait for JAX.
+"""
+
+import importlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from .conditioning import soft_condition
+    from .family import Model, Posterior, System
+    from .initialise import build
+    from .methods.abstract import elbo
+    from .methods.registry import METHODS
+    from .presets import cbf_ssm, method, pr_ssm, vcdt
+    from .sequences import Sequences
+    from .terms import Elbo, Weights
 
 __all__ = [
     "METHODS",
-    "BackwardPass",
     "Elbo",
-    "ForwardPass",
     "Model",
     "Posterior",
     "Sequences",
     "System",
     "Weights",
-    "backward_pass",
     "build",
     "cbf_ssm",
     "elbo",
-    "forward_pass",
     "method",
     "pr_ssm",
     "soft_condition",
     "vcdt",
 ]
+
+_NAMES = {
+    "conditioning": "soft_condition",
+    "family": "Model Posterior System",
+    "initialise": "build",
+    "methods.abstract": "elbo",
+    "methods.registry": "METHODS",
+    "presets": "cbf_ssm method pr_ssm vcdt",
+    "sequences": "Sequences",
+    "terms": "Elbo Weights",
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> typing.Any:
+    """Import a name at its first use."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpssm.gp import DrawState, Factor, Keys
+from gpssm.gp import Factor, Keys
 
 from .checkpointing import checkpointed
 from .family import System
@@ -67,15 +67,16 @@ def backward_pass(keys: Keys, system: System, factor: Factor, sequences: Sequenc
     begin = _begin(keys_begin, system, plan.windows)
     signals = _window_signals(sequences, plan, config.smoother_sees_next_output)
     noise_dims = 1 if config.noise_draw == "shared" else begin.shape[0]
-    noise_shape = plan.depth - 1, noise_dims, plan.windows
-    noise = keys_noise.normal(noise_shape, particles, begin.dtype)
+    noise = keys_noise.normal((plan.depth - 1, noise_dims, plan.windows), particles, begin.dtype)
     noise = noise.reshape(plan.depth - 1, noise_dims, begin.shape[1])
 
     def step(h: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         signal, eps = inputs
         signal = repeat_particles(signal, particles)
         before, seen = system.model.transition.dynamics.look_back(h, signal)
-        mean, variance = _f_b(system, factor, draw, seen)
+        mean, variance = config.draw.evaluate(factor, draw, seen)
+        # The variance of a pathwise draw is zero, where the square root has no derivative.
+        variance = jnp.maximum(variance, jnp.finfo(variance.dtype).tiny)
         h = before + mean + jnp.sqrt(variance) * eps
         return h, (h, _entropy(variance))
 
@@ -85,18 +86,8 @@ def backward_pass(keys: Keys, system: System, factor: Factor, sequences: Sequenc
     begin_variance = jnp.broadcast_to(_begin_variance(system)[:, None], begin.shape)
     entropies = jnp.concatenate([_entropy(begin_variance)[None], entropies])
     delivered = _deliver(entropies[:, None], plan, sequences.length)
-    return BackwardPass(
-        _deliver(hidden, plan, sequences.length), jnp.sum(jnp.mean(delivered, axis=-1))
-    )
-
-
-def _f_b(
-    system: System, factor: Factor, draw: DrawState, seen: Float[Array, "inputs n"]
-) -> tuple[Array, Array]:
-    """Moments of f_b, in the black box at (h[t+1], y[t+1], y[t], u[t])."""
-    mean, variance = system.config.draw.evaluate(factor, draw, seen)
-    # The variance of a pathwise draw is zero, where the square root has no derivative.
-    return mean, jnp.maximum(variance, jnp.finfo(variance.dtype).tiny)
+    smoothed = _deliver(hidden, plan, sequences.length)
+    return BackwardPass(smoothed, jnp.sum(jnp.mean(delivered, axis=-1)))
 
 
 def _entropy(variance: Float[Array, "hidden n"]) -> Float[Array, " n"]:

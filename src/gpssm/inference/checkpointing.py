@@ -1,9 +1,8 @@
 """What the reverse pass of the time loop keeps of every step, and what it computes again.
 
-To keep everything would need memory for every intermediate result of every step, and is slower
-than to compute it again. The kernel values are the exception, since exponentials are dear; and
-where there are many inducing points, the products with them, each number of which takes as many
-multiplications. Of long sequences only the moments of f are kept, which are few.
+To compute most results again is faster than to keep them in memory. Kernel values are kept, since
+exponentials are expensive, and so are products with many inducing points. Of long sequences only
+the moments of f are kept, which are few.
 """
 
 from collections.abc import Callable

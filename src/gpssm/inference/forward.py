@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from gpssm.gp import Factor, Keys
 from gpssm.model import gaussian_kl
-from gpssm.model.transition import predict_state
 
 from .checkpointing import checkpointed
 from .conditioning import soft_condition
@@ -54,23 +53,15 @@ def forward_pass(
     x1: Float[Array, "states n"],
     u: Float[Array, "time controls batch"],
     target: Target | None,
+    part: Int[Array, ""] | None = None,
 ) -> ForwardPass:
-    """Runs the dynamics from x[1] to the end; without a target, open loop on the prior."""
-    keys_draw, keys_noise = keys.split(2)
-    return roll(keys_draw, keys_noise, system, factor, x1, u, target)
+    """Run the dynamics from x[1] to the end; without a target, open loop on the prior.
 
-
-def roll(
-    keys_draw: Keys,
-    keys_noise: Keys,
-    system: System,
-    factor: Factor,
-    x1: Float[Array, "states n"],
-    u: Float[Array, "time controls batch"],
-    target: Target | None,
-) -> ForwardPass:
-    """The forward pass, with separate keys for the functions that are drawn and for the noise."""
+    All parts of a long trajectory draw the same functions, and each has noise of its own.
+    """
     config = system.config
+    keys_draw, keys_noise = keys.split(2)
+    keys_noise = keys_noise if part is None else keys_noise.fold_in(part + 1)
     draw = config.draw.start(keys_draw, factor, config.particles)
     noise_dims = 1 if config.noise_draw == "shared" else x1.shape[0]
     noise = keys_noise.normal((u.shape[0] - 1, noise_dims), config.particles, x1.dtype)
@@ -83,7 +74,8 @@ def roll(
         # prediction; for the black box m⁻ = x + E f, v⁻ = Var f + Σx
         u = repeat_particles(u, config.particles)
         f_moments = config.draw.evaluate(factor, draw, dynamics.seen(x, u))
-        prior = predict_state(process_noise, *dynamics.moments(parameters, x, u, *f_moments))
+        mean, variance = dynamics.moments(parameters, x, u, *f_moments)
+        prior = mean, variance + process_noise[:, None]
         # conditioning on the target x̃[t+1]
         mean, variance = prior if goal is None else _condition(system, prior, goal, target_noise)
         x = dynamics.settle(mean + jnp.sqrt(variance) * eps)
@@ -100,17 +92,11 @@ def _condition(
     system: System, prior: tuple[Array, Array], goal: Target, noise: Array
 ) -> tuple[Array, Array]:
     """Soft conditioning; with no backward pass only the observed components are corrected."""
-    rows, states = goal.values.shape[0], prior[0].shape[0]
-    mean, variance = soft_condition(
-        prior[0][:rows],
-        prior[1][:rows],
-        goal.values,
-        noise,
-        goal.known,
-        system.config.k,
-        system.config.inflate_noise,
-    )
-    if rows == states:
+    rows, config = goal.values.shape[0], system.config
+    mean, variance = (moment[:rows] for moment in prior)
+    settings = config.k, config.inflate_noise
+    mean, variance = soft_condition(mean, variance, goal.values, noise, goal.known, *settings)
+    if rows == prior[0].shape[0]:
         return mean, variance
     return jnp.concatenate([mean, prior[0][rows:]]), jnp.concatenate([variance, prior[1][rows:]])
 

@@ -1,4 +1,4 @@
-"""Where training starts: a system of the right shape, with inducing inputs from the data."""
+"""Initial system: parameters of the right shape, with inducing inputs from the data."""
 
 from functools import partial
 from typing import NamedTuple
@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.cluster.vq import kmeans2
 
+from gpssm.base.errors import ConfigError, expected
 from gpssm.data import Normalisation
-from gpssm.errors import ConfigError, expected
 from gpssm.gp import SparseGP, make_kernel
 from gpssm.gp.positive import raw_positive
 from gpssm.gp.sparse import inducing_cholesky, make_inducing_posterior
@@ -28,8 +28,12 @@ from gpssm.model.physics import INNOVATION
 
 from .family import Model, Posterior, System
 from .linear_start import linear_start, output_steps
-from .recognition import make_recognition
+from .methods.abstract import find_method
+from .recognition import find_recognition
 from .sequences import Sequences
+
+# What f and f_b see of the data.
+Embeddings = tuple[Float[np.ndarray, "points f_inputs"], Float[np.ndarray, "points b_inputs"]]
 
 
 def build(
@@ -44,9 +48,8 @@ def build(
     """
     dim_u, dim_y = examples.u.shape[1], examples.y.shape[1]
     if config.dim_x < dim_y:
-        raise ConfigError(
-            expected("dim_x", config.dim_x, f"at least the number of outputs, {dim_y}")
-        )
+        wanted = f"at least the number of outputs, {dim_y}"
+        raise ConfigError(expected("dim_x", config.dim_x, wanted))
     dynamics = make_dynamics(config, normalisation)
     if config.smoother_sees_steps:
         dynamics = Increment(raw_positive(output_steps(np.moveaxis(np.asarray(examples.y), -1, 0))))
@@ -115,6 +118,7 @@ def _assemble(
     dim_y: int,
 ) -> System:
     key_forward, key_backward, key_recognition = jax.random.split(key, 3)
+    key_added = jax.random.fold_in(key_recognition, 0)
     hidden = config.hidden(dim_y)
     inputs, outputs = _shape_of_f(config, dynamics, dim_u)
     gp = _make_gp(key_forward, config, config.kernel, outputs, inputs, points[0])
@@ -126,7 +130,7 @@ def _assemble(
         smoother = _observe(config, smoother)
     return System(
         _make_model(config, gp, dynamics, dim_y),
-        _make_posterior(key_recognition, config, smoother, dim_u + dim_y, hidden),
+        _make_posterior(key_recognition, key_added, config, smoother, dim_u, dim_y),
         config,
     )
 
@@ -145,13 +149,12 @@ def _with_values(gp: SparseGP, values: Float[Array, "outputs m"] | None) -> Spar
     if values is None:
         return gp
     if gp.posterior.whitened:
-        values = inducing_cholesky(gp, values.dtype).inverse @ values[..., None]
-        values = values[..., 0]
+        values = (inducing_cholesky(gp, values.dtype).inverse @ values[..., None])[..., 0]
     return eqx.tree_at(lambda gp: gp.posterior.mean, gp, gp.posterior.mean + values)
 
 
 def _shape_of_f(config: Model, dynamics: AbstractDynamics, dim_u: int) -> tuple[int, int]:
-    """How many numbers f sees, and how many it yields."""
+    """Number of inputs and outputs of f."""
     x, u = jnp.zeros((config.dim_x, 1)), jnp.zeros((dim_u, 1))
     outputs = config.dim_x if config.physics is None else len(config.physics.yields)
     return jax.eval_shape(dynamics.seen, x, u).shape[0], outputs
@@ -160,7 +163,7 @@ def _shape_of_f(config: Model, dynamics: AbstractDynamics, dim_u: int) -> tuple[
 def _inputs_of_f_b(
     config: Model, dynamics: AbstractDynamics, hidden: int, dim_u: int, dim_y: int
 ) -> int:
-    """How many numbers f_b sees."""
+    """Number of inputs of f_b."""
     outputs = 2 * dim_y if config.smoother_sees_next_output else dim_y
     signal = jnp.zeros((outputs + dim_u, 1))
     return jax.eval_shape(dynamics.look_back, jnp.zeros((hidden, 1)), signal)[1].shape[0]
@@ -169,42 +172,37 @@ def _inputs_of_f_b(
 def _make_model(
     config: Model, gp: SparseGP, dynamics: AbstractDynamics, dim_y: int
 ) -> StateSpaceModel:
+    dim_x, informative = config.dim_x, config.informative_initial_state
     return StateSpaceModel(
-        InitialState(
-            jnp.zeros(config.dim_x),
-            raw_positive(np.ones(config.dim_x)),
-            config.informative_initial_state,
-        ),
-        Transition(gp, raw_positive(np.full(config.dim_x, config.process_variance)), dynamics),
+        InitialState(jnp.zeros(dim_x), raw_positive(np.ones(dim_x)), informative),
+        Transition(gp, raw_positive(np.full(dim_x, config.process_variance)), dynamics),
         Emission(raw_positive(np.full(dim_y, config.output_variance))),
     )
 
 
 def _make_posterior(
-    key: PRNGKeyArray, config: Model, smoother: SparseGP | None, channels: int, hidden: int
+    key_recognition: PRNGKeyArray,
+    key_added: PRNGKeyArray,
+    config: Model,
+    smoother: SparseGP | None,
+    dim_u: int,
+    dim_y: int,
 ) -> Posterior:
-    recognition = None
-    if config.recognition != "smoother":
-        recognition = make_recognition(
-            key, config.recognition, config.warmup, channels, config.dim_x
-        )
+    kind = find_recognition(config.recognition)
+    recognition = kind.build(key_recognition, config.warmup, dim_u + dim_y, config.dim_x)
     variance = config.hidden_variance or config.output_variance
-    return Posterior(recognition, smoother, raw_positive(np.full(hidden, variance)))
+    noise = raw_positive(np.full(config.hidden(dim_y), variance))
+    added = find_method(config).parameters(key_added, config, dim_u, dim_y)
+    return Posterior(recognition, smoother, noise, added)
 
 
 def _make_gp(
-    key: PRNGKeyArray,
-    config: Model,
-    kernel_name: str,
-    outputs: int,
-    inputs: int,
-    points: Points,
+    key: PRNGKeyArray, config: Model, kernel_name: str, outputs: int, inputs: int, points: Points
 ) -> SparseGP:
     key_inputs, key_mean = jax.random.split(key)
-    m, limit = config.inducing_points, config.inducing_range
+    m, limit, z = config.inducing_points, config.inducing_range, points.z
     groups = outputs if config.kernel_per_output else 1
     kernel = make_kernel(kernel_name, inputs, groups, config.kernel_variance, config.lengthscale)
-    z = points.z
     if z is None:
         z = jax.random.uniform(key_inputs, (m, inputs), minval=-limit, maxval=limit)
     mean = config.inducing_mean * jax.random.normal(key_mean, (outputs, m))
@@ -212,9 +210,7 @@ def _make_gp(
     return _with_values(SparseGP(kernel, z, q), points.values)
 
 
-def lagged_embeddings(
-    config: Model, examples: Sequences
-) -> tuple[Float[np.ndarray, "points f_inputs"], Float[np.ndarray, "points b_inputs"]]:
+def lagged_embeddings(config: Model, examples: Sequences) -> Embeddings:
     """Stand-ins for the inputs of f and f_b, with past (future) outputs for the hidden states."""
     y, u = (np.moveaxis(np.asarray(a, dtype=np.float64), -1, 0) for a in (examples.y, examples.u))
     hidden = config.dim_x - y.shape[-1]
@@ -230,13 +226,12 @@ def lagged_embeddings(
 
 def typical_embeddings(
     config: Model, dynamics: AbstractDynamics, examples: Sequences
-) -> tuple[Float[np.ndarray, "points f_inputs"], Float[np.ndarray, "points b_inputs"]]:
+) -> Embeddings:
     """What f and f_b see of the data, with hidden states drawn as large as their scales say."""
     y, u = (np.moveaxis(np.asarray(a, dtype=np.float64), 1, 0) for a in (examples.y, examples.u))
     now, later = y[:, :-1].reshape(len(y), -1), y[:, 1:].reshape(len(y), -1)
     u = u[:, :-1].reshape(len(u), -1)
-    shape = config.dim_x - len(y), now.shape[1]
-    h = np.random.default_rng(0).standard_normal(shape)
+    h = np.random.default_rng(0).standard_normal((config.dim_x - len(y), now.shape[1]))
     forward = dynamics.seen(jnp.concatenate([now, h]), jnp.asarray(u))
     backward = dynamics.look_back(jnp.asarray(h), jnp.concatenate([later, now, u]))[1]
     return np.asarray(forward).T, np.asarray(backward).T
@@ -254,8 +249,7 @@ def _lags(y: np.ndarray, count: int, direction: int) -> np.ndarray:
 
 def _kmeans(key: PRNGKeyArray, samples: np.ndarray, m: int) -> np.ndarray:
     """m cluster centres; a little noise keeps centres apart where the data have fewer points."""
-    seed = int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max)))
     spread = 1e-3 * (samples.std(axis=0) + 1e-3)
     samples = samples + spread * rng.standard_normal(samples.shape)
     if len(samples) < m:

@@ -1,9 +1,8 @@
 """A linear start: hidden states that a regression finds in the data, and their linear dynamics.
 
 A hidden state is what the past says of the coming outputs beyond what the present output and the
-inputs say: reduced-rank regression, as in subspace identification. With x̂[t] = (y[t], ĥ[t]) the
-dynamics and the backward pass are two least-squares problems, whose solutions become the mean of
-q(u) at the inducing inputs. Training then starts from a linear model and not from nothing.
+inputs say: reduced-rank regression, as in subspace identification. With x̂[t] = (y[t], ĥ[t]) two
+least-squares problems give the mean of q(u) of the dynamics and of the backward pass.
 """
 
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from gpssm.errors import ConfigError, expected
+from gpssm.base.errors import ConfigError, expected
 
 from .family import Model
 from .sequences import Sequences
@@ -72,14 +71,12 @@ def hidden_states(
     present, coming = _shifted(y, [0], steps, reach), range(reach)
     known = _with_one(np.concatenate([present, _shifted(u, coming, steps, reach)], axis=1))
     before = range(-reach, 0)
-    past = np.concatenate(
-        [_shifted(y, before, steps, reach), _shifted(u, before, steps, reach)], axis=1
-    )
+    past = np.concatenate([_shifted(a, before, steps, reach) for a in (y, u)], axis=1)
     future = _shifted(y, range(1, reach + 1), steps, reach)
-    told = _solve(_residual(known, past), _residual(known, future))
-    _, sizes, directions = np.linalg.svd(_residual(known, past) @ told, full_matrices=False)
+    regression = _solve(_residual(known, past), _residual(known, future))
+    _, sizes, directions = np.linalg.svd(_residual(known, past) @ regression, full_matrices=False)
     used = sizes[:count] ** 2 > _TOLERANCE * future.var() * future.size
-    h = _residual(_with_one(present), past @ told @ directions[:count].T)
+    h = _residual(_with_one(present), past @ regression @ directions[:count].T)
     found = np.zeros((len(h), count))
     found[:, : len(used)] = np.where(used, h / (h.std(axis=0) + np.finfo(float).tiny), 0.0)
     return found.reshape(batch, steps, count)
@@ -102,7 +99,7 @@ def _solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _residual(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """What of b the columns of a do not explain."""
+    """The residual of b after regression on the columns of a."""
     return b - a @ _solve(a, b)
 
 

@@ -5,10 +5,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from gpssm.gp import make_keys
 
-from .elbo import cast, factor_system, posterior_pass
 from .family import System
-from .forward import roll
+from .forward import forward_pass
+from .methods.abstract import find_method
 from .sequences import Sequences
+from .terms import cast, factor_system
 
 
 @eqx.filter_jit
@@ -23,10 +24,8 @@ def predict(
 
     The backward pass smooths the whole warm-up; its first `conditioned` steps are conditioned on.
     """
-    dtype = u.dtype
-    local, factors = cast(system, dtype), factor_system(system, dtype)
     keys = make_keys(key, u.shape[-1])
-    return posterior_pass(keys, local, factors, warmup, conditioned, u).forward.x
+    return find_method(system.config).predict(keys, system, u, warmup, conditioned)
 
 
 @eqx.filter_jit
@@ -41,8 +40,6 @@ def go_on(
 
     The first row is x itself, at the time of the first row of u.
     """
-    dtype = u.dtype
-    local, factors = cast(system, dtype), factor_system(system, dtype)
-    *_, keys_forward = make_keys(key, u.shape[-1]).split(3)
-    keys_draw, keys_noise = keys_forward.split(2)
-    return roll(keys_draw, keys_noise.fold_in(part + 1), local, factors.forward, x, u, None).x
+    local, factors = cast(system, u.dtype), factor_system(system, u.dtype)
+    keys = find_method(system.config).forward_keys(make_keys(key, u.shape[-1]))
+    return forward_pass(keys, local, factors.forward, x, u, None, part).x

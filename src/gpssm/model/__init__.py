@@ -1,16 +1,15 @@
-"""The Gaussian process state-space model: transition, emission, initial state."""
+"""The Gaussian process state-space model: transition, emission, initial state, and physics."""
 
 from .dynamics import AbstractDynamics, Increment
-from .emission import Emission
 from .gaussian import gaussian_kl, gaussian_log_density
 from .hybrid import Hybrid, make_hybrid
-from .initial import InitialState
+from .integrate import SOLVERS, integrate
 from .physics import Physics, Prior, log_normal, normal
-from .statespace import StateSpaceModel
-from .transition import Transition
+from .statespace import Emission, InitialState, StateSpaceModel, Transition
 from .units import with_common_scales
 
 __all__ = [
+    "SOLVERS",
     "AbstractDynamics",
     "Emission",
     "Hybrid",
@@ -22,6 +21,7 @@ __all__ = [
     "Transition",
     "gaussian_kl",
     "gaussian_log_density",
+    "integrate",
     "log_normal",
     "make_hybrid",
     "normal",

@@ -13,14 +13,21 @@ from jaxtyping import Array, Float
 from gpssm.gp import Keys
 from gpssm.gp.positive import positive
 
-Moments = tuple[Float[Array, "states n"], Float[Array, "states n"]]
+States = Float[Array, "states n"]
+Controls = Float[Array, "controls n"]
+Inputs = Float[Array, "inputs n"]  # of a GP
+Moments = tuple[States, States]
+Outputs = Float[Array, "outputs n"]  # of a GP
+Learned = Float[Array, "learned n"]
+Hidden = Float[Array, "hidden n"]
+Signals = Float[Array, "signals n"]
 
 
 class AbstractDynamics(eqx.Module):
     """How the state moves. `parameters` is what `start` has drawn for every particle."""
 
     @abstractmethod
-    def start(self, keys: Keys, particles: int) -> Float[Array, "learned n"]:
+    def start(self, keys: Keys, particles: int) -> Learned:
         """One draw of the physical parameters for each particle, for a whole trajectory."""
 
     @abstractmethod
@@ -28,30 +35,21 @@ class AbstractDynamics(eqx.Module):
         """KL(q(θ)‖p(θ)) of the physical parameters."""
 
     @abstractmethod
-    def seen(
-        self, x: Float[Array, "states n"], u: Float[Array, "controls n"]
-    ) -> Float[Array, "inputs n"]:
+    def seen(self, x: States, u: Controls) -> Inputs:
         """What f sees."""
 
     @abstractmethod
     def moments(
-        self,
-        parameters: Float[Array, "learned n"],
-        x: Float[Array, "states n"],
-        u: Float[Array, "controls n"],
-        f_mean: Float[Array, "outputs n"],
-        f_variance: Float[Array, "outputs n"],
+        self, parameters: Learned, x: States, u: Controls, f_mean: Outputs, f_variance: Outputs
     ) -> Moments:
         """Mean of x[t+1], and what Var f adds to its variance."""
 
     @abstractmethod
-    def settle(self, x: Float[Array, "states n"]) -> Float[Array, "states n"]:
+    def settle(self, x: States) -> States:
         """A drawn state, brought back to where states can be."""
 
     @abstractmethod
-    def look_back(
-        self, h: Float[Array, "hidden n"], signal: Float[Array, "signals n"]
-    ) -> tuple[Float[Array, "hidden n"], Float[Array, "inputs n"]]:
+    def look_back(self, h: Hidden, signal: Signals) -> tuple[Hidden, Inputs]:
         """The mean function of the backward pass at h[t+1], and what f_b sees."""
 
     @abstractmethod
@@ -68,39 +66,30 @@ class Increment(AbstractDynamics):
 
     raw_step: Float[Array, " outputs"] | None = None
 
-    def start(self, keys: Keys, particles: int) -> Float[Array, "learned n"]:
+    def start(self, keys: Keys, particles: int) -> Learned:
         """Nothing to draw."""
         return jnp.zeros((0, keys.batch * particles))
 
     def parameter_kl(self) -> Float[Array, ""]:
-        """Nothing to pay."""
+        """Zero: there are no parameters."""
         return jnp.zeros(())
 
-    def seen(
-        self, x: Float[Array, "states n"], u: Float[Array, "controls n"]
-    ) -> Float[Array, "inputs n"]:
+    def seen(self, x: States, u: Controls) -> Inputs:
         """The state and the input of the same time step."""
         return jnp.concatenate([x, u])
 
     def moments(
-        self,
-        parameters: Float[Array, "learned n"],
-        x: Float[Array, "states n"],
-        u: Float[Array, "controls n"],
-        f_mean: Float[Array, "states n"],
-        f_variance: Float[Array, "states n"],
+        self, parameters: Learned, x: States, u: Controls, f_mean: Outputs, f_variance: Outputs
     ) -> Moments:
         """x + E f and Var f."""
         del parameters, u
         return x + f_mean, f_variance
 
-    def settle(self, x: Float[Array, "states n"]) -> Float[Array, "states n"]:
+    def settle(self, x: States) -> States:
         """States can be anywhere."""
         return x
 
-    def look_back(
-        self, h: Float[Array, "hidden n"], signal: Float[Array, "signals n"]
-    ) -> tuple[Float[Array, "hidden n"], Float[Array, "inputs n"]]:
+    def look_back(self, h: Hidden, signal: Signals) -> tuple[Hidden, Inputs]:
         """h[t+1] itself; f_b sees it and all outputs and inputs."""
         if self.raw_step is None:
             return h, jnp.concatenate([h, signal])

@@ -16,7 +16,17 @@ from gpssm.data import Normalisation
 from gpssm.gp import Keys
 from gpssm.gp.positive import positive, raw_positive
 
-from .dynamics import AbstractDynamics, Moments
+from .dynamics import (
+    AbstractDynamics,
+    Controls,
+    Hidden,
+    Inputs,
+    Learned,
+    Moments,
+    Outputs,
+    Signals,
+    States,
+)
 from .gaussian import gaussian_kl
 from .physics import INNOVATION, Physics
 from .units import Units, along, make_units
@@ -44,24 +54,19 @@ class Hybrid(AbstractDynamics):
         """s of q(θ)."""
         return positive(self.raw_parameter_std)
 
-    def start(self, keys: Keys, particles: int) -> Float[Array, "learned n"]:
+    def start(self, keys: Keys, particles: int) -> Learned:
         """θ = m + s ε."""
+        m = self.parameter_mean
         # The fourth child of these keys: a draw of f uses up to three.
-        noise = keys.split(4)[3].normal(
-            self.parameter_mean.shape, particles, self.parameter_mean.dtype
-        )
-        return self.parameter_mean[:, None] + self.parameter_std[:, None] * noise
+        noise = keys.split(4)[3].normal(m.shape, particles, m.dtype)
+        return m[:, None] + self.parameter_std[:, None] * noise
 
     def parameter_kl(self) -> Float[Array, ""]:
         """Against N(0, 1), summed over the parameters."""
-        m = self.parameter_mean
-        return jnp.sum(
-            gaussian_kl(m, jnp.square(self.parameter_std), jnp.zeros_like(m), jnp.ones_like(m))
-        )
+        m, variance = self.parameter_mean, jnp.square(self.parameter_std)
+        return jnp.sum(gaussian_kl(m, variance, jnp.zeros_like(m), jnp.ones_like(m)))
 
-    def seen(
-        self, x: Float[Array, "states n"], u: Float[Array, "controls n"]
-    ) -> Float[Array, "inputs n"]:
+    def seen(self, x: States, u: Controls) -> Inputs:
         """The chosen channels, normalised; or what the user's function makes of physical ones."""
         sees = self.physics.sees
         if callable(sees):
@@ -70,22 +75,14 @@ class Hybrid(AbstractDynamics):
         return self._channels(sees, x, u)
 
     def moments(
-        self,
-        parameters: Float[Array, "learned n"],
-        x: Float[Array, "states n"],
-        u: Float[Array, "controls n"],
-        f_mean: Float[Array, "outputs n"],
-        f_variance: Float[Array, "outputs n"],
+        self, parameters: Learned, x: States, u: Controls, f_mean: Outputs, f_variance: Outputs
     ) -> Moments:
         """Mean: one step of the solver with f at its mean. Variance: Σ_j (h ∂ẋ/∂f_j)² Var f_j.
 
         f is constant over the step, so to first order in h it moves the state by h ∂ẋ/∂f. That
-        needs one linearisation of the right-hand side, where the derivative of the whole step
-        would need one of each stage. What it leaves out is of order h²: a force reaches a
-        velocity in this step and the position in the next one, as in Euler's method. To draw f
-        and push it through the solver would need no derivative; but then the gain of the
-        conditioning could not know how uncertain f is, and where f enters linearly the moments
-        are the same.
+        needs one linearisation of the right-hand side, not one of each stage of the solver, and
+        leaves out terms of order h²: a force reaches a velocity in this step and the position in
+        the next. Draws of f pushed through the solver would hide its variance from the gain.
         """
         one = jax.vmap(self._moments, in_axes=-1, out_axes=-1)
         return one(parameters, x, u, f_mean, f_variance)
@@ -101,28 +98,24 @@ class Hybrid(AbstractDynamics):
         return self.units.normal(after), jnp.square(moved) @ f_variance
 
     def force(self, f: Float[Array, "outputs *n"]) -> Float[Array, "outputs *n"]:
-        """What the GP says, in the units of what it yields."""
+        """Output of the GP in physical units."""
         return along(tuple(float(v) for v in self.physics.yields.values()), f) * f
 
-    def settle(self, x: Float[Array, "states n"]) -> Float[Array, "states n"]:
+    def settle(self, x: States) -> States:
         """Unit vectors back to length one, since noise has moved them off.
 
-        The same map after a draw from q and from the prior can only lower the KL between the two
-        (data processing), so the ELBO with the KL before the map is still a lower bound.
+        The ELBO stays a lower bound: the map can only lower the KL of q (data processing).
         """
         if not self.physics.unit_vectors:
             return x
         return self.units.normal(self.physics.project(self.units.state(x)))
 
-    def look_back(
-        self, h: Float[Array, "hidden n"], signal: Float[Array, "signals n"]
-    ) -> tuple[Float[Array, "hidden n"], Float[Array, "inputs n"]]:
+    def look_back(self, h: Hidden, signal: Signals) -> tuple[Hidden, Inputs]:
         """One step of Euler's method back in time from (y[t+1], h[t+1]) with f = 0.
 
         f_b corrects that by what it sees: chosen channels, and the innovation. The measured y[t]
         minus the computed one, e, is seen as the change of h that would explain it: Jᵀ e / |J|²
-        with J = ∂ŷ[t]/∂h. So f_b = gain · innovation is a backward observer, which also corrects
-        what Euler's method and f = 0 leave out: nothing finer is needed here.
+        with J = ∂ŷ[t]/∂h. So f_b = gain · innovation is a backward observer.
         """
         physics, dim_y = self.physics, self.units.outputs
         y_next, y, u = jnp.split(signal, [dim_y, 2 * dim_y])
@@ -169,20 +162,13 @@ class Hybrid(AbstractDynamics):
         return jnp.stack(rows) if rows else jnp.zeros((0, x.shape[-1]), x.dtype)
 
     def readable(self, y: Float[Array, "time outputs batch"]) -> Float[Array, "time outputs batch"]:
-        """The first outputs, then their changes in units of what one step does.
-
-        The same content as the outputs: but velocities are in small differences of outputs, which
-        a network would have to find in numbers that are all nearly the same.
-        """
+        """The first outputs, then their changes in units of one step, which are velocities."""
         changes = (y[1:] - y[:-1]) / along(self.sizes.changes, y[0])[None]
         return jnp.concatenate([y[:1], changes])
 
 
 class Sizes(NamedTuple):
-    """How large some things are for typical states: so that what networks and GPs see is near 1.
-
-    They follow from physics and normalisation alone: a model that is loaded has the same ones.
-    """
+    """Sizes for typical states, from physics and normalisation: networks and GPs see about 1."""
 
     changes: tuple[float, ...]  # of each normalised output in one step
     pulls: tuple[float, ...]  # |J|² of each hidden state
@@ -211,9 +197,9 @@ def typical_sizes(dynamics: Hybrid) -> Sizes:
     draws = np.random.default_rng(0).standard_normal((len(physics.states), _TYPICAL))
     with jax.enable_x64(True):  # whatever the caller has: the same numbers again
         changes, squares = jax.vmap(one)(dynamics.settle(jnp.asarray(draws)).T)
-    return Sizes(_sound(np.sqrt(changes.mean(axis=0))), _sound(np.asarray(squares.mean(axis=0))))
+    return Sizes(_or_one(np.sqrt(changes.mean(0))), _or_one(np.asarray(squares.mean(0))))
 
 
-def _sound(sizes: np.ndarray) -> tuple[float, ...]:
-    """One in place of what is zero or not finite."""
+def _or_one(sizes: np.ndarray) -> tuple[float, ...]:
+    """Replace entries that are zero or not finite by one."""
     return tuple(float(s) if np.isfinite(s) and s > _NOTHING else 1.0 for s in sizes)

@@ -1,4 +1,4 @@
-"""What a user knows of a plant: equations of motion in physical units, and what they leave open.
+"""Known physics of a plant: equations of motion in physical units, with unknown terms.
 
     ẋ = rates(x, u, parameters, f)
 
@@ -14,9 +14,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from gpssm.errors import ConfigError, expected
-from gpssm.mechanics import SOLVERS, integrate
+from gpssm.base.errors import ConfigError, expected
 
+from .integrate import SOLVERS, State, integrate
+
+Input = Float[Array, " inputs"]
+Yields = Float[Array, " yields"]
 Values = dict[str, Any]
 Rates = Callable[[Array, Array, Values, Array], Array]
 INNOVATION = "innovation"  # what the backward GP may see beside the channels
@@ -70,17 +73,17 @@ class Physics:
     observed: Sequence[str]
     """The states that are measured, in the order of the data's outputs."""
     scales: Mapping[str, float]
-    """How large each hidden state typically is: its standard deviation before any measurement."""
+    """Typical size of each hidden state: its standard deviation before any measurement."""
     inputs: Sequence[str] = ()
     """Names of the inputs, in the order of u."""
     yields: Mapping[str, float] = field(default_factory=dict)
-    """What the GP yields, in the order of f, and how large each of it may be, in its units."""
+    """Outputs of the GP, in the order of f, with the typical size of each, in its units."""
     sees: Sequence[str] | Callable[[Array, Array], Array] = ()
-    """What the GP sees: names of states and inputs, or a function (x, u) → features near 1."""
+    """Inputs of the GP: names of states and inputs, or a function (x, u) → features near 1."""
     parameters: Mapping[str, float | Prior] = field(default_factory=dict)
     """Physical constants: a number is fixed, a `Prior` is learned."""
     unit_vectors: Sequence[Sequence[str]] = ()
-    """Groups of states of length one, such as a quaternion: brought back to it after each step."""
+    """Groups of states with norm one, such as a quaternion: normalised after each step."""
     solver: str = "rk4"  # one of SOLVERS, which is checked with a better message
     """`rk4`, `euler` or `symplectic`."""
     positions: Sequence[str] = ()
@@ -88,11 +91,11 @@ class Physics:
     substeps: int = 1
     """Steps of the solver between two samples."""
     smoother_sees: Sequence[str] = (INNOVATION,)
-    """What the backward GP sees: names of states and inputs, and `innovation`."""
+    """Inputs of the backward GP: names of states and inputs, and `innovation`."""
     observer_gain: float = 0.2
     """At the start of training f_b is this times the innovation: an observer."""
     name: str = "physics"
-    """How messages call it."""
+    """Name in messages."""
 
     def __post_init__(self) -> None:
         for name in ("states", "observed", "inputs", "positions", "smoother_sees"):
@@ -116,29 +119,14 @@ class Physics:
 
     def values(self, theta: Float[Array, " learned"]) -> Values:
         """All parameters in their units, the learned ones at θ."""
-        fixed = {k: v for k, v in self.parameters.items() if not isinstance(v, Prior)}
-        return {
-            **fixed,
-            **{k: prior.value(theta[i]) for i, (k, prior) in enumerate(self.learned.items())},
-        }
+        learned = {k: prior.value(theta[i]) for i, (k, prior) in enumerate(self.learned.items())}
+        return {**self.parameters, **learned}
 
-    def change(
-        self,
-        x: Float[Array, " states"],
-        u: Float[Array, " inputs"],
-        values: Values,
-        f: Float[Array, " yields"],
-    ) -> Float[Array, " rates"]:
+    def change(self, x: State, u: Input, values: Values, f: Yields) -> Float[Array, " rates"]:
         """dx/dt, in the precision of x whatever constants the user's function has."""
         return jnp.asarray(self.rates(x, u, values, f)).astype(x.dtype)
 
-    def advance(
-        self,
-        x: Float[Array, " states"],
-        u: Float[Array, " inputs"],
-        values: Values,
-        f: Float[Array, " yields"],
-    ) -> Float[Array, " states"]:
+    def advance(self, x: State, u: Input, values: Values, f: Yields) -> State:
         """x one sample later, back on its unit vectors."""
         positions = [self.states.index(name) for name in self.positions]
         step = self.step / self.substeps
@@ -202,7 +190,7 @@ def _check_names(physics: Physics) -> None:
     if not physics.observed:
         raise ConfigError(expected("observed", "nothing", "at least one of the states"))
     if not physics.yields or (not sees and not callable(physics.sees)):
-        raise ConfigError(expected("yields and sees", "nothing", "something for the GP to do"))
+        raise ConfigError(expected("yields and sees", "nothing", "at least one output of the GP"))
     if set(physics.scales) != set(physics.hidden):
         wanted = f"one for each hidden state: {sorted(physics.hidden)}"
         raise ConfigError(expected("scales", sorted(physics.scales), wanted))

@@ -1,25 +1,8 @@
-"""Forecasts in the units of the data, and what they are worth."""
+"""Forecasts from a fitted model: roll-outs, long outlooks, stability."""
 
 from gpssm.inference.rollout import predict
 
-from .baselines import arx, constant_mean
-from .calibration import Scored
-from .folds import blocked_folds
-from .forecast import Forecast
-from .linear import LinearModel
-from .meansquare import Stability, Suggestion, stability
 from .outlook import Outlook
+from .stability import Stability, Suggestion, stability
 
-__all__ = [
-    "Forecast",
-    "LinearModel",
-    "Outlook",
-    "Scored",
-    "Stability",
-    "Suggestion",
-    "arx",
-    "blocked_folds",
-    "constant_mean",
-    "predict",
-    "stability",
-]
+__all__ = ["Outlook", "Stability", "Suggestion", "predict", "stability"]

@@ -1,4 +1,4 @@
-"""Long forecasts and many scenarios: what the particles of each step say, not the particles.
+"""Long forecasts and many scenarios: moments and quantiles instead of particles.
 
 A forecast of 10⁵ steps goes on in pieces, each from where the last one ended. Only moments and
 quantiles of a piece are kept, so the memory does not depend on the number of particles, and what is
@@ -16,7 +16,7 @@ import numpy as np
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from gpssm.errors import DataError, expected
+from gpssm.base.errors import DataError, expected
 from gpssm.inference import System
 from gpssm.inference.rollout import go_on, predict
 from gpssm.inference.sequences import Sequences
@@ -87,12 +87,7 @@ def pieces(
         path = go_on(key, system, x, rows, jnp.asarray(part))[1:]
         x = path[ahead - 1]
         summary = summarise(system, path, u.shape[-1], tuple(levels))
-        yield jax.tree.map(lambda leaf, a=ahead: _first(leaf, a), summary)
-
-
-def _first(leaf: Array, steps: int) -> Array:
-    """The first time steps; time is the third axis from the end."""
-    return leaf[..., :steps, :, :]
+        yield jax.tree.map(lambda leaf, a=ahead: leaf[..., :a, :, :], summary)
 
 
 @eqx.filter_jit

@@ -4,14 +4,16 @@ Colours are names such as "@ink": the page knows what they are on a light and on
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from gpssm.prediction.calibration import LEVELS, HorizonBin, pit_histogram
+from gpssm.data import Dataset
+from gpssm.evaluation.scoring import ARX, Stretch
+from gpssm.metrics.reliability import LEVELS, HorizonBin, pit_histogram
 
 MAX_POINTS = 3000  # of a line: a screen has no more
 _TRAINING_POINTS = 400
@@ -19,6 +21,7 @@ BANDS = ((0.95, "@band95"), (0.9, "@band90"), (0.5, "@band50"))
 _SERIES = ("@blue", "@orange", "@green", "@purple", "@red", "@teal")
 
 Figure = dict[str, Any]
+Bands = Mapping[float, tuple[np.ndarray, np.ndarray]]  # lower and upper bound, by level
 Variants = dict[tuple[str, ...], Figure]  # by what the reader has chosen
 
 
@@ -30,7 +33,7 @@ class Chart:
     variants: Variants
     choices: Sequence[tuple[str, Sequence[str]]] = ()
     height: int = 320
-    note: str = field(default="")
+    note: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """What the page's script reads."""
@@ -50,88 +53,91 @@ def numbers(values: Any) -> list[float | None]:
 def line(x: Any, y: Any, name: str, color: str, **more: Any) -> dict[str, Any]:
     """A trace of type line."""
     style = {"color": color, "width": more.pop("width", 1.6), "dash": more.pop("dash", "solid")}
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": numbers(x),
-        "y": numbers(y),
-        "name": name,
-        "line": style,
-        **more,
-    }
+    base = {"type": "scatter", "mode": "lines", "x": numbers(x), "y": numbers(y)}
+    return {**base, "name": name, "line": style, **more}
 
 
-def band(x: Any, low: Any, high: Any, name: str, color: str, **more: Any) -> list[dict[str, Any]]:
+def series_color(i: int) -> str:
+    """The colour of the i-th of several lines."""
+    return _SERIES[i % len(_SERIES)]
+
+
+def with_units(names: Sequence[str], units: Sequence[str]) -> list[str]:
+    """Names of channels, each with its unit where it has one."""
+    return [f"{n} [{u}]" if u else n for n, u in zip(names, units, strict=True)]
+
+
+def time_title(data: Dataset) -> str:
+    """Title of the time axis."""
+    return "time [s]" if data.sampling_time else "time step"
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """An axis with its title."""
+    return {"title": {"text": title}, **more}
+
+
+def band(x: Any, low: Any, high: Any, name: str, color: str) -> list[dict[str, Any]]:
     """The area between two lines, which the legend switches as one."""
-    shared = {"legendgroup": name, "line": {"width": 0, "color": color}, **more}
+    shared = {"legendgroup": name, "line": {"width": 0, "color": color}}
     base = {"type": "scatter", "mode": "lines", "x": numbers(x), **shared}
     words = f"{name}: %{{customdata:.4~g}} to %{{y:.4~g}}<extra></extra>"
     return [
         {**base, "y": numbers(low), "showlegend": False, "hoverinfo": "skip"},
         {
-            **base,
-            "y": numbers(high),
-            "customdata": numbers(low),
-            "fill": "tonexty",
-            "fillcolor": color,
-            "name": name,
-            "hovertemplate": words,
+            **base, "y": numbers(high), "customdata": numbers(low), "fill": "tonexty",
+            "fillcolor": color, "name": name, "hovertemplate": words,
         },
-    ]
+    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------------- forecast and training
 
 
-@dataclass(frozen=True, eq=False)
-class ForecastLines:
-    """What one forecast chart shows of one output of one experiment."""
-
-    time: Float[np.ndarray, " time"]
-    mean: Float[np.ndarray, " time"]
-    bands: Mapping[float, tuple[np.ndarray, np.ndarray]]
-    y: Float[np.ndarray, " time"]
-    u: Float[np.ndarray, "time inputs"]
-    warmup: int
-
-
-def forecast_figure(
-    lines: ForecastLines, x_title: str, y_title: str, input_labels: Sequence[str]
-) -> Figure:
+def forecast_figure(stretch: Stretch, bands: Bands, output: int, data: Dataset) -> Figure:
     """Bands, mean and measurements above, the inputs below, one axis of time."""
-    keep = slice(None, None, -(-len(lines.time) // MAX_POINTS))
-    x = lines.time[keep]
-    data = []
+    (forecast, y), u = stretch.scored, stretch.u
+    step = (data.sampling_time or 1.0) / stretch.experiment.stride
+    time = step * stretch.experiment.rows[: len(y)]
+    label = with_units(data.output_names, data.output_units)[output]
+    keep = slice(None, None, -(-len(time) // MAX_POINTS))
+    x = time[keep]
+    traces = []
     for level, color in BANDS:
-        low, high = (bound[keep] for bound in lines.bands[level])
-        data += band(x, low, high, f"{level:.0%} band", color)
-    data.append(line(x, lines.mean[keep], "forecast", "@blue", hovertemplate=_VALUE))
-    data.append(line(x, lines.y[keep], "measured", "@ink", width=1.1, hovertemplate=_VALUE))
+        low, high = (bound[keep, output] for bound in bands[level])
+        traces += band(x, low, high, f"{level:.0%} band", color)
+    traces.append(line(x, forecast.mean[keep, output], "forecast", "@blue", hovertemplate=_VALUE))
+    traces.append(line(x, y[keep, output], "measured", "@ink", width=1.1, hovertemplate=_VALUE))
     layout: dict[str, Any] = {
-        "xaxis": {"title": {"text": x_title}},
-        "yaxis": {"title": {"text": y_title}, "domain": [0.0, 1.0]},
+        "xaxis": axis(time_title(data)),
+        "yaxis": axis(label, domain=[0.0, 1.0]),
         "hovermode": "x unified",
-        "shapes": [_shade(lines.time[0], lines.time[max(lines.warmup - 1, 0)])],
+        "shapes": [_shade(time[0], time[max(forecast.warmup - 1, 0)])],
     }
-    if len(input_labels):
-        for j, label in enumerate(input_labels):
-            color = _SERIES[(j + 1) % len(_SERIES)]
-            step = {"yaxis": "y2", "hovertemplate": _VALUE}
-            trace = line(x, lines.u[keep, j], label, color, width=1.2, **step)
-            trace["line"]["shape"] = "hv"  # an input is held until the next step
-            data.append(trace)
-        title = input_labels[0] if len(input_labels) == 1 else "inputs"
-        layout["yaxis"]["domain"] = [0.3, 1.0]
-        layout["xaxis"]["anchor"] = "y2"
-        layout["yaxis2"] = {"title": {"text": title}, "domain": [0.0, 0.22], "anchor": "x"}
-    return {"data": data, "layout": layout}
+    if u.shape[1]:
+        _add_inputs(traces, layout, x, u[keep], with_units(data.input_names, data.input_units))
+    return {"data": traces, "layout": layout}
+
+
+def _add_inputs(
+    traces: list[Figure], layout: Figure, x: np.ndarray, u: np.ndarray, names: Sequence[str]
+) -> None:
+    for j, name in enumerate(names):
+        color, style = series_color(j + 1), {"yaxis": "y2", "hovertemplate": _VALUE}
+        trace = line(x, u[:, j], name, color, width=1.2, **style)
+        trace["line"]["shape"] = "hv"  # an input is held until the next step
+        traces.append(trace)
+    layout["yaxis"]["domain"] = [0.3, 1.0]
+    layout["xaxis"]["anchor"] = "y2"
+    title = names[0] if len(names) == 1 else "inputs"
+    layout["yaxis2"] = axis(title, domain=[0.0, 0.22], anchor="x")
 
 
 _VALUE = "%{y:.4~g}"
 
 
 def _shade(first: float, last: float) -> dict[str, Any]:
-    """Where the forecast could see the outputs."""
+    """Shade the warm-up."""
     return {
         "type": "rect", "xref": "x", "yref": "paper", "x0": float(first), "x1": float(last),
         "y0": 0, "y1": 1, "line": {"width": 0}, "fillcolor": "@shade", "layer": "below",
@@ -150,29 +156,25 @@ PANELS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 )
 
 
-def told(table: pd.DataFrame, name: str) -> bool:
-    """Whether a column is there and is not zero throughout."""
+def is_nonzero(table: pd.DataFrame, name: str) -> bool:
+    """Whether a column exists and is not always zero."""
     return name in table and bool(table[name].fillna(0.0).any())
 
 
 def training_figure(table: pd.DataFrame) -> tuple[Figure, int]:
     """Every term of the ELBO in panels above each other, and the height that they need."""
-    shown = [panel for panel in PANELS if any(told(table, name) for name in panel[1])]
+    shown = [panel for panel in PANELS if any(is_nonzero(table, name) for name in panel[1])]
     data: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {"xaxis": {"title": {"text": "gradient step"}}, "hovermode": "x"}
+    layout: dict[str, Any] = {"xaxis": axis("gradient step"), "hovermode": "x"}
     share = 1.0 / max(len(shown), 1)
     for i, (title, names, logarithmic) in enumerate(shown):
         number = "" if i == 0 else str(i + 1)
         top = 1.0 - i * share
-        layout[f"yaxis{number}"] = {
-            "title": {"text": title},
-            "domain": [max(top - 0.82 * share, 0.0), top],
-            "type": "log" if logarithmic else "linear",
-            "anchor": "x",
-        }
-        for name in (name for name in names if told(table, name)):
+        domain, kind = [max(top - 0.82 * share, 0.0), top], "log" if logarithmic else "linear"
+        layout[f"yaxis{number}"] = axis(title, domain=domain, type=kind, anchor="x")
+        for name in (name for name in names if is_nonzero(table, name)):
             x, y = _smoothed(table[name])
-            color = _SERIES[len(data) % len(_SERIES)]
+            color = series_color(len(data))
             data.append(line(x, y, name.replace("_", " "), color, yaxis=f"y{number}"))
     layout["xaxis"]["anchor"] = f"y{len(shown)}" if len(shown) > 1 else "y"
     return {"data": data, "layout": layout}, 110 + 105 * len(shown)
@@ -195,75 +197,59 @@ def _smoothed(values: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 def coverage_figure(curves: Mapping[str, Float[np.ndarray, " levels"]]) -> Figure:
     """Share of the measurements inside a band, against the level of the band."""
-    ideal = {"color": "@muted", "dash": "dot", "width": 1}
-    data = [
-        {"type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "line": ideal,
-         "name": "ideal", "hoverinfo": "skip"}
-    ]  # fmt: skip
+    data = [line([0, 1], [0, 1], "ideal", "@muted", dash="dot", width=1, hoverinfo="skip")]
     for i, (name, shares) in enumerate(curves.items()):
-        color = _SERIES[i % len(_SERIES)]
         words = "%{x:.0%} band covers %{y:.1%}<extra></extra>"
-        trace = line(LEVELS, shares, name, color, hovertemplate=words)
+        trace = line(LEVELS, shares, name, series_color(i), hovertemplate=words)
         data.append({**trace, "mode": "lines+markers", "marker": {"size": 5}})
     percent = {"range": [0, 1], "tickformat": ".0%"}
-    layout = {
-        "xaxis": {"title": {"text": "level of the band"}, **percent},
-        "yaxis": {"title": {"text": "measurements inside"}, **percent},
-    }
-    return {"data": data, "layout": layout}
+    axes = axis("level of the band", **percent), axis("measurements inside", **percent)
+    return {"data": data, "layout": {"xaxis": axes[0], "yaxis": axes[1]}}
 
 
 def pit_figure(pit: Float[np.ndarray, " known"], bins: int = 10) -> Figure:
-    """Where in the forecast distribution the measurements fell; flat is right."""
+    """PIT histogram of the measurements; flat if calibrated."""
     density, limit = pit_histogram(pit, bins)
-    centres = (np.arange(bins) + 0.5) / bins
-    data = [
-        {
-            "type": "bar", "x": numbers(centres), "y": numbers(density), "name": "measurements",
-            "marker": {"color": "@blue"}, "hovertemplate": "%{y:.2f}<extra></extra>",
-        }
-    ]  # fmt: skip
+    bars = _bars((np.arange(bins) + 0.5) / bins, density, "measurements", "@blue", "%{y:.2f}")
     shapes = [_level(1.0, "@ink", "solid")]
     shapes += [_level(1.0 + sign * limit, "@ink", "dot") for sign in (-1, 1)]
     layout = {
-        "xaxis": {"title": {"text": "P(Y < measured)"}, "range": [0, 1]},
-        "yaxis": {"title": {"text": "density"}, "rangemode": "tozero"},
+        "xaxis": axis("P(Y < measured)", range=[0, 1]),
+        "yaxis": axis("density", rangemode="tozero"),
         "bargap": 0.06, "shapes": shapes, "showlegend": False,
     }  # fmt: skip
-    return {"data": data, "layout": layout}
+    return {"data": [bars], "layout": layout}
+
+
+def centres(profile: Sequence[HorizonBin]) -> list[float]:
+    """The step in the middle of each bin."""
+    return [0.5 * (each.first + each.last) for each in profile]
 
 
 def horizon_figure(
-    profile: Sequence[HorizonBin],
-    baselines: Mapping[str, Sequence[HorizonBin]],
-    label: str,
+    profile: Sequence[HorizonBin], linear: Sequence[HorizonBin], label: str
 ) -> Figure:
-    """Error, and the error that the band promises, against the steps since the warm-up."""
-    x = [0.5 * (each.first + each.last) for each in profile]
+    """RMSE, and the error that the band implies, against the steps since the warm-up."""
+    x = centres(profile)
     spans = [f"{each.first}–{each.last}" for each in profile]
     words = "steps %{text}: %{y:.4~g}"
     data = [
         {**line(x, [b.rmse for b in profile], "RMSE", "@blue", hovertemplate=words), "text": spans},
-        {**line(x, [b.width / 3.92 for b in profile], "promised by the band", "@orange",
+        {**line(x, [b.width / 3.92 for b in profile], "implied by the band", "@orange",
                 dash="dash", hovertemplate=words), "text": spans},
     ]  # fmt: skip
-    for i, (name, bins) in enumerate(baselines.items()):
-        at = [0.5 * (each.first + each.last) for each in bins]
-        color = ("@muted", "@green")[i % 2]
-        data.append(line(at, [b.rmse for b in bins], f"RMSE, {name}", color, dash="dot"))
+    rmse = [b.rmse for b in linear]
+    data.append(line(centres(linear), rmse, f"RMSE, {ARX}", "@muted", dash="dot"))
     covered = {"yaxis": "y2", "hovertemplate": "95 % band covers %{y:.0%}"}
     trace = line(x, [each.coverage for each in profile], "coverage", "@purple", **covered)
     data.append({**trace, "mode": "lines+markers", "marker": {"size": 5}})
     layout = {
-        "xaxis": {"title": {"text": "steps after the warm-up"}, "anchor": "y2"},
-        "yaxis": {"title": {"text": label}, "domain": [0.4, 1.0], "rangemode": "tozero"},
-        "yaxis2": {
-            "title": {"text": "covered"}, "domain": [0.0, 0.3], "tickformat": ".0%", "anchor": "x",
-            "range": [0, 1.05],
-        },
+        "xaxis": axis("steps after the warm-up", anchor="y2"),
+        "yaxis": axis(label, domain=[0.4, 1.0], rangemode="tozero"),
+        "yaxis2": axis("covered", domain=[0.0, 0.3], tickformat=".0%", anchor="x", range=[0, 1.05]),
         "hovermode": "x unified",
         "shapes": [{**_level(0.95, "@muted", "dot"), "yref": "y2"}],
-    }  # fmt: skip
+    }
     return {"data": data, "layout": layout}
 
 
@@ -272,24 +258,23 @@ def correlation_figure(
 ) -> Figure:
     """Bars with the limits inside which those of a good model stay."""
     colors = ["@red" if abs(v) > limit and k != 0 else "@blue" for k, v in zip(lags, values)]  # noqa: B905
-    data = [
-        {
-            "type": "bar", "x": [int(k) for k in lags], "y": numbers(values),
-            "marker": {"color": colors}, "name": "correlation",
-            "hovertemplate": "lag %{x}: %{y:.3f}<extra></extra>",
-        }
-    ]  # fmt: skip
+    bars = _bars(lags, values, "correlation", colors, "lag %{x}: %{y:.3f}")
     inside = {
         "type": "rect", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": -limit, "y1": limit,
         "line": {"width": 0}, "fillcolor": "@shade", "layer": "below",
     }  # fmt: skip
     largest = max(float(np.max(np.abs(values), initial=0.0)), 2.0 * limit)
     layout = {
-        "xaxis": {"title": {"text": title}},
-        "yaxis": {"title": {"text": "correlation"}, "range": [-1.1 * largest, 1.1 * largest]},
+        "xaxis": axis(title),
+        "yaxis": axis("correlation", range=[-1.1 * largest, 1.1 * largest]),
         "shapes": [inside], "showlegend": False, "bargap": 0.35,
     }  # fmt: skip
-    return {"data": data, "layout": layout}
+    return {"data": [bars], "layout": layout}
+
+
+def _bars(x: Any, y: Any, name: str, color: str | list[str], words: str) -> dict[str, Any]:
+    base = {"type": "bar", "x": numbers(x), "y": numbers(y), "marker": {"color": color}}
+    return {**base, "name": name, "hovertemplate": f"{words}<extra></extra>"}
 
 
 def _level(y: float, color: str, dash: str) -> dict[str, Any]:
@@ -312,21 +297,12 @@ def slice_figure(
     bounds = mean - 1.96 * std, mean + 1.96 * std
     data = band(grid, *bounds, "95 % band", "@band95")
     data.append(line(grid, mean, "mean", "@blue", hovertemplate=_VALUE))
-    floor = float(np.min(bounds[0]))
     ticks = visited[:: -(-len(visited) // 250)]
-    data.append(
-        {
-            "type": "scatter", "mode": "markers", "x": numbers(ticks), "y": [floor] * len(ticks),
-            "name": "visited", "hoverinfo": "skip",
-            "marker": {"symbol": "line-ns-open", "size": 7, "color": "@muted"},
-        }
-    )  # fmt: skip
-    layout = {
-        "xaxis": {"title": {"text": labels[1]}},
-        "yaxis": {"title": {"text": f"change of {labels[0]} per step"}},
-        "hovermode": "x unified",
-    }
-    return {"data": data, "layout": layout}
+    marker = {"symbol": "line-ns-open", "size": 7, "color": "@muted"}
+    floors = np.full(len(ticks), np.min(bounds[0]))
+    data.append(_points(ticks, floors, "visited", marker, hoverinfo="skip"))
+    axes = {"xaxis": axis(labels[1]), "yaxis": axis(f"change of {labels[0]} per step")}
+    return {"data": data, "layout": {**axes, "hovermode": "x unified"}}
 
 
 def inducing_figure(
@@ -335,16 +311,14 @@ def inducing_figure(
     """Where the states went, and the points that carry what is known of f."""
     path = visited[:: -(-len(visited) // 600)]
     points = {"symbol": "diamond", "size": 8, "color": "@orange"}
+    words = "%{x:.4~g}, %{y:.4~g}<extra></extra>"
     data = [
         line(path[:, 0], path[:, 1], "states", "@blue", width=1, hoverinfo="skip"),
-        {
-            "type": "scatter", "mode": "markers", "x": numbers(inducing[:, 0]),
-            "y": numbers(inducing[:, 1]), "name": "inducing inputs", "marker": points,
-            "hovertemplate": "%{x:.4~g}, %{y:.4~g}<extra></extra>",
-        },
-    ]  # fmt: skip
-    layout = {
-        "xaxis": {"title": {"text": labels[0]}},
-        "yaxis": {"title": {"text": labels[1]}},
-    }
-    return {"data": data, "layout": layout}
+        _points(inducing[:, 0], inducing[:, 1], "inducing inputs", points, hovertemplate=words),
+    ]
+    return {"data": data, "layout": {"xaxis": axis(labels[0]), "yaxis": axis(labels[1])}}
+
+
+def _points(x: Any, y: Any, name: str, marker: dict[str, Any], **more: Any) -> dict[str, Any]:
+    base = {"type": "scatter", "mode": "markers", "x": numbers(x), "y": numbers(y)}
+    return {**base, "name": name, "marker": marker, **more}

@@ -1,21 +1,18 @@
 """Several runs on one page: scores, forecasts, calibration, and how their settings differ."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpssm.data import Dataset
-from gpssm.prediction.calibration import coverage_curve, horizon_profile, pit_values
-from gpssm.run import Run
+from gpssm.evaluation.scoring import Evaluation
+from gpssm.fitted.run import Run
+from gpssm.metrics.reliability import coverage_curve, horizon_profile, pit_values
 
 from . import charts, html
 from .charts import Chart, Variants
-from .evaluation import Evaluation
-from .summary import percent
-
-_COLORS = ("@blue", "@orange", "@green", "@purple", "@red", "@teal")
+from .report_data import run_settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +29,9 @@ def comparison_page(compared: Sequence[Compared]) -> str:
     """The whole page as one text."""
     compared = _unique(compared)
     same = all(_same_test(each, compared[0]) for each in compared)
-    note = (
-        "All runs forecast the same test data."
-        if same
-        else "The runs were tested on different data: their scores cannot be compared directly."
-    )
+    note = "All runs forecast the same test data."
+    if not same:
+        note = "The runs were tested on different data: their scores cannot be compared directly."
     shown = [_coverage(compared)]
     cards = [html.card(shown[0], "Coverage against level", "Below the dotted line: too narrow.")]
     sections = []
@@ -44,17 +39,16 @@ def comparison_page(compared: Sequence[Compared]) -> str:
         forecast, horizon = _forecasts(compared), _horizons(compared)
         shown += [forecast, horizon]
         cards.append(html.card(horizon, "Error against the horizon", "RMSE after the warm-up."))
-        caption = "Means in colour; the band is that of 95 % of the first run."
-        sections = [
-            html.section("forecast", "Forecasts", html.card(forecast, "Open loop", caption, True))
-        ]
+        caption = "Means in colour, and the 95 % band of the first run."
+        card = html.card(forecast, "Open loop", caption, True)
+        sections = [html.section("forecast", "Forecasts", card)]
     names = ", ".join(each.name for each in compared)
     body = [
         f"<header><h1>Comparison</h1><p class=muted>{html.escape(names)}</p></header>",
         html.section("scores", "Scores", _scores(compared), note=note),
         *sections,
         html.section("calibration", "Calibration and horizon", html.grid(*cards)),
-        html.section("settings", "What differs in the settings", _differences(compared)),
+        html.section("settings", "Different settings", _differences(compared)),
     ]
     return html.page("gpssm comparison", body, shown)
 
@@ -64,10 +58,7 @@ def _unique(compared: Sequence[Compared]) -> list[Compared]:
     names = [each.name for each in compared]
     if len(set(names)) == len(names):
         return list(compared)
-    return [
-        Compared(f"{i + 1}: {each.name}", each.run, each.data, each.evaluation)
-        for i, each in enumerate(compared)
-    ]
+    return [replace(each, name=f"{i}: {each.name}") for i, each in enumerate(compared, 1)]
 
 
 def _same_test(one: Compared, other: Compared) -> bool:
@@ -80,22 +71,20 @@ def _same_test(one: Compared, other: Compared) -> bool:
 
 
 def _scores(compared: Sequence[Compared]) -> str:
-    # Scores first: a phone shows no more than the first columns.
-    header = "run", "RMSE", "log-likelihood", "95 % band covers", "method", "states", "seed"
-    rows = []
-    for each in compared:
-        s, run = each.evaluation.scores, each.run
-        numbers = f"{s.rmse:.4g}", f"{s.log_likelihood:.3f}", percent(s.coverage, 1)
-        about = run.model.name, str(run.system.model.dim_x), str(run.seed)
-        rows.append((each.name, *numbers, *about))
-    best = int(np.nanargmin([each.evaluation.scores.rmse for each in compared]))
-    return html.table(header, rows, chosen=[best])
+    models = {each.name: each.evaluation for each in compared}
+    about = [
+        ("method", *(each.run.model.name for each in compared)),
+        ("states", *(str(each.run.system.model.dim_x) for each in compared)),
+        ("seed", *(str(each.run.seed) for each in compared)),
+    ]
+    scores = html.score_tables(models, compared[0].data.output_units)
+    return scores + html.table(("", *models), about)
 
 
 def _forecasts(compared: Sequence[Compared]) -> Chart:
     first = compared[0]
     step = first.data.sampling_time or 1.0
-    title = "time [s]" if first.data.sampling_time else "time step"
+    title = charts.time_title(first.data)
     names = [f"{i + 1}: {s.experiment.name}" for i, s in enumerate(first.evaluation.stretches)]
     variants: Variants = {}
     for i, name in enumerate(names):
@@ -104,21 +93,16 @@ def _forecasts(compared: Sequence[Compared]) -> Chart:
         x = step * np.arange(len(stretches[0].y))[keep]
         low, high = stretches[0].forecast.interval(0.95)
         for d, output in enumerate(first.data.output_names):
-            data: list[dict[str, Any]] = charts.band(
-                x, low[keep, d], high[keep, d], f"95 % of {first.name}", "@band95"
-            )
+            words = f"95 % of {first.name}"
+            data = charts.band(x, low[keep, d], high[keep, d], words, "@band95")
             for j, (each, scored) in enumerate(zip(compared, stretches, strict=True)):
-                color = _COLORS[j % len(_COLORS)]
+                color = charts.series_color(j)
                 data.append(charts.line(x, scored.forecast.mean[keep, d], each.name, color))
             data.append(charts.line(x, stretches[0].y[keep, d], "measured", "@ink", width=1.0))
-            axes: dict[str, Any] = {
-                "xaxis": {"title": {"text": title}},
-                "yaxis": {"title": {"text": output}},
-            }
+            axes = {"xaxis": charts.axis(title), "yaxis": charts.axis(output)}
             variants[output, name] = {"data": data, "layout": {**axes, "hovermode": "x unified"}}
-    return Chart(
-        "forecast", variants, (("output", first.data.output_names), ("experiment", names)), 430
-    )
+    choices = ("output", first.data.output_names), ("experiment", names)
+    return Chart("forecast", variants, choices, 430)
 
 
 def _coverage(compared: Sequence[Compared]) -> Chart:
@@ -136,19 +120,21 @@ def _horizons(compared: Sequence[Compared]) -> Chart:
         data = []
         for j, each in enumerate(compared):
             profile = horizon_profile(each.evaluation.open_loop, d)
-            x = [0.5 * (b.first + b.last) for b in profile]
-            color = _COLORS[j % len(_COLORS)]
-            data.append(charts.line(x, [b.rmse for b in profile], each.name, color))
+            x, rmse = charts.centres(profile), [b.rmse for b in profile]
+            data.append(charts.line(x, rmse, each.name, charts.series_color(j)))
         layout = {
-            "xaxis": {"title": {"text": "steps after the warm-up"}},
-            "yaxis": {"title": {"text": f"RMSE of {output}"}, "rangemode": "tozero"},
+            "xaxis": charts.axis("steps after the warm-up"),
+            "yaxis": charts.axis(f"RMSE of {output}", rangemode="tozero"),
         }
         variants[output,] = {"data": data, "layout": layout}
     return Chart("horizon", variants, (("output", compared[0].data.output_names),), 340)
 
 
 def _differences(compared: Sequence[Compared]) -> str:
-    settings = [_settings(each) for each in compared]
+    settings = [
+        {**run_settings(each.run), "data": each.data.name, "seed": each.run.seed}
+        for each in compared
+    ]
     keys = sorted({key for each in settings for key in each})
     rows = [
         (key, *(str(each.get(key, "–")) for each in settings))
@@ -158,10 +144,3 @@ def _differences(compared: Sequence[Compared]) -> str:
     if not rows:
         return "<p>Nothing.</p>"
     return html.table(("setting", *(each.name for each in compared)), rows)
-
-
-def _settings(compared: Compared) -> dict[str, Any]:
-    run = compared.run
-    found = {f"model.{key}": value for key, value in run.model.to_json().items()}
-    found |= {f"training.{key}": value for key, value in run.training.to_json().items()}
-    return {**found, "data": compared.data.name, "seed": run.seed}

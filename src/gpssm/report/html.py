@@ -1,15 +1,17 @@
 """Pieces of HTML, and the one file that they become. Every text is escaped here."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
 
-from gpssm import __version__
+from gpssm.base.version import __version__
+from gpssm.evaluation.scoring import Evaluation
 
 from .charts import Chart
 from .summary import Finding
+from .tables import score_blocks
 
 _HERE = Path(__file__).parent
 
@@ -73,16 +75,29 @@ def findings(found: Iterable[Finding]) -> str:
     return f'<ul class="findings">{items}</ul>'
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], chosen: Sequence[int] = ()) -> str:
-    """A table that scrolls where the screen is narrow."""
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], bold: Collection[tuple[int, int]] = ()
+) -> str:
+    """A table that scrolls where the screen is narrow; `bold` cells by row and column."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     lines = []
     for i, row in enumerate(rows):
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
-        lines.append(f"<tr{' class=chosen' if i in chosen else ''}>{cells}</tr>")
+        kinds = (" class=best" if (i, j) in bold else "" for j in range(len(row)))
+        cells = "".join(f"<td{kind}>{escape(c)}</td>" for kind, c in zip(kinds, row, strict=True))
+        lines.append(f"<tr>{cells}</tr>")
     body = "".join(lines)
     inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f'<div class="scroll"><table>{inside}</table></div>'
+
+
+def score_tables(models: Mapping[str, Evaluation], units: Sequence[str]) -> str:
+    """The scores of several models, one table for each output; the best values are bold."""
+    found = []
+    for heading, rows in score_blocks(list(models.values()), units):
+        bold = {(i, 1 + row.best) for i, row in enumerate(rows) if row.best is not None}
+        cells = [(row.label, *row.cells) for row in rows]
+        found.append(table((heading or "", *models), cells, bold))
+    return "".join(found)
 
 
 def folded(title: str, text: str) -> str:

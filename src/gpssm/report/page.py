@@ -1,4 +1,4 @@
-"""The report of one run: what was forecast, whether to believe it, and how it came about."""
+"""The report of one run: forecasts, calibration, residuals, learned functions, training."""
 
 import os
 import platform
@@ -8,36 +8,25 @@ from importlib.metadata import version
 import jax
 import numpy as np
 
-from gpssm import __version__
+from gpssm.base.version import __version__
 from gpssm.data import Dataset
+from gpssm.evaluation.scoring import ARX, Evaluation
 from gpssm.gp.kernels import Stationary
-from gpssm.prediction.calibration import (
-    HorizonBin,
-    horizon_profile,
-    pit_values,
-)
-from gpssm.prediction.residuals import (
-    autocorrelation,
-    cross_correlation,
-    cross_limit,
-    white_limit,
-)
-from gpssm.run import Run
+from gpssm.metrics.reliability import HorizonBin, coverage_curve, horizon_profile, pit_values
+from gpssm.metrics.residuals import autocorrelation, cross_correlation, cross_limit, white_limit
 
-from . import html, summary
+from . import html, report_data, summary
 from .charts import Chart
-from .evaluation import ARX, pooled_coverage
 from .learned import make_axes, noise_levels
-from .material import LAGS, ReportInput, Residuals, around_the_test, one_step_errors, with_units
-from .shown import all_charts
+from .report_charts import all_charts
+from .report_data import LAGS, ReportInput, Residuals
 from .summary import Finding, percent
-from .tables import optional
 
 
 def report_page(given: ReportInput) -> str:
     """The whole page as one text."""
-    residuals = one_step_errors(given)
-    shown = all_charts(given, residuals, around_the_test(given))
+    residuals = report_data.one_step_errors(given)
+    shown = all_charts(given, residuals, report_data.around_the_test(given))
     body = [_head(given), _trust(given, residuals), *_sections(given, {c.key: c for c in shown})]
     return html.page(f"{given.title}: gpssm report", body, shown)
 
@@ -48,18 +37,19 @@ def report_page(given: ReportInput) -> str:
 def _head(given: ReportInput) -> str:
     run, data, scores = given.run, given.data, given.evaluation.scores
     unit = _unit(data)
+    what = "RMSE" if data.dim_y == 1 else "RMSE of all outputs, normalised,"
     steps = sum(len(each.y) for each in given.evaluation.open_loop)
-    linear = given.baselines[ARX].scores.rmse
+    linear = given.baselines[ARX].scores
     words = (
         f"{run.model.name} on {data.name}: {', '.join(data.input_names) or 'no inputs'} in, "
         f"{', '.join(data.output_names)} out, {run.system.model.dim_x} states. "
         f"Seed {run.seed}; trained on {data.train.num_rows} rows."
     )
     numbers = [
-        (f"{scores.rmse:.3g}{unit}", "RMSE of the forecast"),
-        (f"{linear:.3g}{unit}", "RMSE of a linear ARX"),
-        (percent(scores.coverage), "covered by the 95 % band"),
-        (f"{scores.log_likelihood:.3g}", "log-likelihood per step"),
+        (f"{scores.overall('rmse'):.3g}{unit}", f"{what} of the forecast"),
+        (f"{linear.overall('rmse'):.3g}{unit}", f"{what} of a linear ARX"),
+        (percent(scores.overall("coverage")), "covered by the 95 % band"),
+        (f"{scores.overall('log_likelihood'):.3g}", "log-likelihood per step"),
         (f"{steps}", "test steps, open loop"),
     ]
     pages = [
@@ -73,7 +63,7 @@ def _head(given: ReportInput) -> str:
 
 def _trust(given: ReportInput, residuals: Residuals | None) -> str:
     found = [f for f in _findings(given, residuals) if f is not None]
-    note = "Sentences below come from the numbers of this page."
+    note = "Each sentence follows from numbers on this page."
     return html.section("trust", "What to trust", html.findings(found), note=note)
 
 
@@ -82,10 +72,11 @@ def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding |
     scored = evaluation.open_loop
     profiles = {d: horizon_profile(scored, d) for d in evaluation.measured}
     seeds = {given.run.seed: evaluation, **given.other_seeds}
+    covered = evaluation.scores.overall("coverage")
     found: list[Finding | None] = [
         summary.accuracy(evaluation, given.baselines, _unit(given.data)),
-        summary.calibration(evaluation.scores.coverage, min(profiles.values(), key=_covered)),
-        summary.middle(pooled_coverage(scored, 0.5)),
+        summary.calibration(covered, min(profiles.values(), key=_covered)),
+        summary.middle(_middle_coverage(evaluation)),
         summary.own_rows(given.run.seed, seeds, given.baselines, _unit(given.data)),
     ]
     for d, profile in profiles.items():
@@ -95,10 +86,16 @@ def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding |
     if residuals is not None:
         found += _residual_findings(given, residuals)
     found += [
-        summary.seeds([each.scores.rmse for each in seeds.values()]),
+        summary.seeds([each.scores.overall("rmse") for each in seeds.values()]),
         *summary.extrapolation(given.data),
     ]
     return [*found, *summary.training(given.run.history.table)]
+
+
+def _middle_coverage(evaluation: Evaluation) -> float:
+    """Share of the measurements of all outputs inside the 50 % band."""
+    pits = [pit_values(evaluation.open_loop, d) for d in evaluation.measured]
+    return float(coverage_curve(np.concatenate(pits), np.array([0.5]))[0])
 
 
 def _covered(profile: Sequence[HorizonBin]) -> float:
@@ -123,32 +120,31 @@ def _residual_findings(given: ReportInput, residuals: Residuals) -> list[Finding
 
 def _sections(given: ReportInput, shown: Mapping[str, Chart]) -> list[str]:
     """Everything below the summary."""
-    dim_y = given.data.dim_y
     warmup = given.evaluation.stretches[0].scored.forecast.warmup
     calibrated = [
         html.card(shown["coverage"], "Coverage against level",
-                  "On the dotted line a band holds what it promises; below it is too narrow."),
+                  "On the dotted line the bands are calibrated; below it they are too narrow."),
         html.card(shown["pit"], "PIT histogram",
-                  "Flat is calibrated; a valley is over-confident, a hill too cautious, a slope "
-                  "biased. Dotted: 95 % limits of independent measurements."),
+                  "Flat: calibrated. Valley: over-confident. Hill: under-confident. Slope: biased. "
+                  "Dotted: 95 % limits for independent measurements."),
         html.card(shown["horizon"], "Error and band against the horizon",
-                  "Where the error is above what the band promises, do not trust the band.", True),
+                  "Where the error is above the expected one, the band is too narrow.", True),
     ]  # fmt: skip
     return [
         html.section(
             "forecast", "Forecast",
             html.card(shown["forecast"], "Open loop over the test part",
-                      f"The model sees {warmup} measurements (shaded), then the inputs alone. Drag "
+                      f"The model uses {warmup} measurements (shaded), then only the inputs. Drag "
                       "to zoom, double-click to go back, click the legend to hide.", True),
-            _score_table(given), _output_table(given) if dim_y > 1 else "",
+            _score_tables(given),
         ),
-        html.section("calibration", "Can the error bars be believed?", html.grid(*calibrated)),
+        html.section("calibration", "Are the intervals calibrated?", html.grid(*calibrated)),
         _residual_section(shown),
         _learned_section(given, shown),
         html.section(
             "training", "Training",
             html.card(shown["training"], "Terms of the ELBO, per gradient step",
-                      "Running means.", True),
+                      "Moving averages.", True),
         ),
         _details(given),
     ]  # fmt: skip
@@ -158,17 +154,15 @@ def _sections(given: ReportInput, shown: Mapping[str, Chart]) -> list[str]:
 
 
 def _residual_section(shown: Mapping[str, Chart]) -> str:
-    title = "What is left in the errors?"
+    title = "Are the errors predictable?"
     if "autocorrelation" not in shown:
-        return html.section("residuals", title, note="The test part is too short to tell.")
-    words = "Errors of forecasts one step ahead. Bars outside the shaded limits say that something "
-    words += "predictable is left."
-    cards = [
-        html.card(shown["autocorrelation"], "Autocorrelation",
-                  "Of the errors. 95 % of the bars of white errors are inside."),
-    ]  # fmt: skip
+        return html.section("residuals", title, note="The test part is too short for this check.")
+    words = "Errors of one-step forecasts. Bars outside the shaded limits mean that the errors are "
+    words += "partly predictable."
+    caption = "Of the errors. If they are white, 95 % of the bars are inside."
+    cards = [html.card(shown["autocorrelation"], "Autocorrelation", caption)]
     if "crosscorrelation" in shown:
-        caption = "Of an earlier input with the error. Bars at negative lags come from feedback."
+        caption = "Of an earlier input with the error. Bars at negative lags indicate feedback."
         cards.append(html.card(shown["crosscorrelation"], "Cross-correlation", caption))
     return html.section("residuals", title, html.grid(*cards), note=words)
 
@@ -176,13 +170,13 @@ def _residual_section(shown: Mapping[str, Chart]) -> str:
 def _learned_section(given: ReportInput, shown: Mapping[str, Chart]) -> str:
     cards = [
         html.card(shown["slices"], "f along one axis",
-                  "Mean and 95 % band of the change per step; all other states and inputs stay at "
-                  "their median. Ticks: where the states have been."),
+                  "Mean and 95 % band of the change per step; all other states and inputs are at "
+                  "their median. Ticks: states of the forecasts."),
         html.card(shown["inducing"], "States and inducing inputs",
-                  "Dynamics are known near the inducing inputs, and fall back to the prior far "
-                  "from them. Hidden states have no unit."),
+                  "The dynamics are learned near the inducing inputs; far from them they return to "
+                  "the prior. Hidden states have no unit."),
     ]  # fmt: skip
-    levels = noise_levels(given.run, given.data.output_units)
+    levels = noise_levels(given.run, given.data)
     rows = [(n, _number(p), "–" if np.isnan(s) else _number(s)) for n, p, s in levels]
     header = "state", "process noise per step (std)", "sensor noise (std)"
     return html.section(
@@ -192,11 +186,11 @@ def _learned_section(given: ReportInput, shown: Mapping[str, Chart]) -> str:
 
 
 def _lengthscale_table(given: ReportInput) -> str:
-    """How far one can go along an axis before f changes; kernels that know no such length: none."""
+    """Table of the length scales of f; empty for kernels that have none."""
     kernel = given.run.system.model.transition.gp.kernel
     if not isinstance(kernel, Stationary):
         return ""
-    axes = make_axes(given.run, given.data.input_units, given.data.output_units)
+    axes = make_axes(given.run, given.data)
     with jax.enable_x64(True):
         lengths = np.asarray(kernel.lengthscales)
     rows = [
@@ -206,60 +200,30 @@ def _lengthscale_table(given: ReportInput) -> str:
     return html.table(("axis", "lengthscale of f"), rows)
 
 
-def _score_table(given: ReportInput) -> str:
+def _score_tables(given: ReportInput) -> str:
     name = given.run.model.name
-    rows = {f"{name}, seed {given.run.seed} (this page)": given.evaluation}
-    rows |= {f"{name}, seed {seed}": each for seed, each in given.other_seeds.items()}
-    rows |= given.baselines
-    rmse = f"RMSE{_unit(given.data)}"
-    header = "model", rmse, "in training", "log-likelihood per step", "95 % band covers"
-    cells = [
-        (
-            name,
-            f"{e.scores.rmse:.4g}",
-            optional(e.scores.training_rmse),
-            f"{e.scores.log_likelihood:.3f}",
-            percent(e.scores.coverage, 1),
-        )
-        for name, e in rows.items()
-    ]
-    return html.table(header, cells, chosen=[0])
-
-
-def _output_table(given: ReportInput) -> str:
-    labels = with_units(given.data.output_names, given.data.output_units)
-    models = {given.run.model.name: given.evaluation, **given.baselines}
-    rows = [
-        (label, *(optional(each.output_rmse[d]) for each in models.values()))
-        for d, label in enumerate(labels)
-    ]
-    return html.table(("RMSE of", *models), rows)
+    models = {f"{name}, seed {given.run.seed}": given.evaluation}
+    models |= {f"{name}, seed {seed}": each for seed, each in given.other_seeds.items()}
+    return html.score_tables({**models, **given.baselines}, given.data.output_units)
 
 
 def _details(given: ReportInput) -> str:
     packages = {name: version(name) for name in ("jax", "equinox", "optax", "numpy", "plotly")}
     facts = {"gpssm": __version__, "python": platform.python_version(), **packages}
+    pairs = report_data.run_settings(given.run).items()
+    settings = "\n".join(f"{name} = {value}" for name, value in pairs)
     facts["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
     return html.section(
         "details", "Details",
         html.folded("The data", str(given.data)),
-        html.folded("Configuration", given.configuration or _settings(given.run)),
+        html.folded("Configuration", given.configuration or settings),
         html.table(("version of", ""), list(facts.items())),
     )  # fmt: skip
 
 
-def _settings(run: Run) -> str:
-    parts = {"model": run.model.to_json(), "training": run.training.to_json()}
-    lines = [
-        f"{name}.{key} = {value}" for name, part in parts.items() for key, value in part.items()
-    ]
-    return "\n".join(lines)
-
-
 def _unit(data: Dataset) -> str:
-    """The unit of all outputs, after a blank; nothing where they differ."""
-    units = set(data.output_units)
-    unit = units.pop() if len(units) == 1 else ""
+    """The unit of a single output, after a blank; several outputs are pooled without one."""
+    unit = data.output_units[0] if data.dim_y == 1 else ""
     return f" {unit}" if unit else ""
 
 

@@ -1,77 +1,69 @@
 """Scores of forecasts, side by side."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from rich.table import Table
 from rich.text import Text
 
-from gpssm.prediction import Forecast
+from gpssm.evaluation.scoring import Evaluation
+from gpssm.metrics import Metric, Scores, metrics
 
 
-class Scores(NamedTuple):
-    """What a forecast is worth, in the units of the data.
+class Row(NamedTuple):
+    """One metric of several models, and which of them has the best value."""
 
-    `training_rmse`: how well the same model simulates rows that it was trained on.
-    """
-
-    rmse: float
-    log_likelihood: float
-    coverage: float
-    training_rmse: float | None = None
+    label: str
+    cells: tuple[str, ...]
+    best: int | None = None
 
 
-def score(forecast: Forecast, y: Float[np.ndarray, "time outputs"]) -> Scores:
-    """RMSE of the mean, log-likelihood per time step, coverage of the 95 % band."""
-    return Scores(forecast.rmse(y), forecast.log_likelihood(y), forecast.coverage(y, 0.95))
-
-
-def score_table(title: str, rows: Mapping[str, Scores]) -> Table:
-    """A table for the terminal, one row per model."""
+def score_table(title: str, models: Mapping[str, Evaluation], units: Sequence[str] = ()) -> Table:
+    """A table for the terminal: one column per model, one row per metric of each output."""
     table = Table(title=Text(title))  # a unit such as [m/s] is no markup
-    table.add_column("model")
-    for name in ("RMSE", "in training", "log-likelihood", "95 % band"):
-        table.add_column(name, justify="right")
-    for name, scores in rows.items():
-        likelihood, covered = f"{scores.log_likelihood:.3f}", f"{scores.coverage:.1%}"
-        table.add_row(
-            name, f"{scores.rmse:.4g}", optional(scores.training_rmse), likelihood, covered
-        )
+    table.add_column("")
+    for name in models:
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    for heading, rows in score_blocks(list(models.values()), units):
+        if heading:
+            table.add_section()
+            table.add_row(Text(heading, style="bold"))
+        for row in rows:
+            table.add_row(Text(row.label), *row.cells)
     return table
 
 
-def optional(value: float | None) -> str:
-    """Four digits, or a dash for what was not computed."""
-    return "–" if value is None else f"{value:.4g}"
+def score_blocks(
+    models: Sequence[Evaluation], units: Sequence[str] = ()
+) -> Iterator[tuple[str, list[Row]]]:
+    """The scores of each output under its name, then of all of them; one output needs no name."""
+    names = models[0].scores.output_names
+    for d, (name, unit) in enumerate(zip(names, units or [""] * len(names), strict=True)):
+        yield name if len(names) > 1 else "", list(_score_rows(models, d, unit))
+    if len(names) > 1:
+        yield "all outputs, in units of their standard deviation", list(_score_rows(models, None))
 
 
-# ---------------------------------------------------------------------- tables of a study
+def _score_rows(models: Sequence[Evaluation], output: int | None, unit: str = "") -> Iterator[Row]:
+    """One row for each metric, and one for the error on rows that a model was trained on."""
+    for metric in metrics().values():
+        values = [_value(each.scores, metric.name, output) for each in models]
+        yield Row(metric.title(unit), tuple(map(metric.text, values)), _best(metric, values))
+        if metric.name == "rmse":
+            values = [_value(each.training, metric.name, output) for each in models]
+            yield Row("… on training rows", tuple(map(metric.text, values)))
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Rows under a header; the first `words` columns are aligned to the left, numbers right."""
-    rule = ["---"] * words + ["---:"] * (len(header) - words)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
+def _value(scores: Scores | None, metric: str, output: int | None) -> float:
+    if scores is None:
+        return np.nan
+    return scores.pooled[metric] if output is None else float(scores[metric][output])
 
 
-def mean_std(values: Sequence[float]) -> str:
-    """`mean (std)` over several runs, the standard deviation that of a sample; one run has none."""
-    mean = _decimals(float(np.mean(values)))
-    return mean if len(values) < 2 else f"{mean} ({_decimals(float(np.std(values, ddof=1)))})"
-
-
-def best_within_std(runs: Mapping[str, Sequence[float]]) -> set[str]:
-    """Names whose mean is within one standard deviation of the least mean; lower is better."""
-    if not runs:
-        return set()
-    means = {name: float(np.mean(values)) for name, values in runs.items()}
-    first = min(means, key=lambda name: means[name])
-    spread = float(np.std(runs[first], ddof=1)) if len(runs[first]) > 1 else 0.0
-    return {name for name, mean in means.items() if mean <= means[first] + spread}
-
-
-def _decimals(value: float) -> str:
-    """Three decimals as in the paper; large values as powers of ten."""
-    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.1e}"
+def _best(metric: Metric, values: Sequence[float]) -> int | None:
+    """The model with the best value, where there is something to compare."""
+    losses = np.array([metric.loss(value) for value in values])
+    if not metric.selects or len(values) < 2 or np.isnan(losses).all():
+        return None
+    return int(np.nanargmin(losses))

@@ -1,11 +1,11 @@
 """Studies: many configurations, data sets and seeds, each finished trial kept at once."""
 
 from .cluster import Cluster, open_runner
+from .display import open_display
 from .driver import IDENTITY, sweep
-from .jobs import Job, run_jobs
+from .jobs import Job, run_round
 from .result import SCORE, Sweep
 from .settings import Range, Search, Study
-from .space import Resolved, combinations
 from .trials import training_cost
 
 __all__ = [
@@ -14,13 +14,12 @@ __all__ = [
     "Cluster",
     "Job",
     "Range",
-    "Resolved",
     "Search",
     "Study",
     "Sweep",
-    "combinations",
+    "open_display",
     "open_runner",
-    "run_jobs",
+    "run_round",
     "sweep",
     "training_cost",
 ]

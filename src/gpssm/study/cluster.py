@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
-from gpssm.errors import ConfigError
-from gpssm.settings import Settings
-from gpssm.startup import prepare
+from gpssm.base.extras import load_extra
+from gpssm.base.settings import Settings
+from gpssm.base.startup import prepare
 from gpssm.training.progress import ProgressFactory, silent
 
 from .display import Display
@@ -19,7 +19,7 @@ from .jobs import Job, Outcome, Runner, attempt, in_this_process
 
 
 class Cluster(Settings):
-    """What a job on Ray needs. Ray finds a cluster by itself, or by its `RAY_ADDRESS`."""
+    """Resources of a job on Ray. Ray finds a cluster by itself, or by its `RAY_ADDRESS`."""
 
     cpus: float = Field(1.0, ge=0, description="of each job")
     gpus: float = Field(0.0, ge=0, description="of each job")
@@ -32,7 +32,7 @@ def open_runner(cluster: Cluster | None) -> Iterator[Runner]:
     if cluster is None:
         yield in_this_process
         return
-    ray = _ray()
+    ray = load_extra("ray", "cluster", "cluster: a study on many machines")
     started = ray.is_initialized()
     try:
         yield functools.partial(_on_ray, ray, cluster)
@@ -41,20 +41,10 @@ def open_runner(cluster: Cluster | None) -> Iterator[Runner]:
             ray.shutdown()
 
 
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise ConfigError(
-            "cluster: Ray is not installed. pip install 'gpssm[cluster]', or leave it out."
-        ) from None
-    return ray
-
-
 def _on_ray(
     ray: Any, cluster: Cluster, jobs: Sequence[Job], display: Display
 ) -> Iterator[tuple[Job, Outcome]]:
-    """Each as soon as it is done. Ray itself starts a job again whose worker died."""
+    """Yield outcomes as jobs end. Ray restarts a job whose worker died."""
     if not jobs:
         return
     display.begin(f"{len(jobs)} jobs on Ray", 0.0, 1)
@@ -80,7 +70,7 @@ def _start(ray: Any) -> None:
 
 
 def _room(ray: Any, cluster: Cluster) -> int:
-    """Twice as many jobs as there are places, so that no place is empty."""
+    """Number of jobs to queue: twice the number of workers."""
     there = ray.cluster_resources()
     wanted = {"CPU": cluster.cpus, "GPU": cluster.gpus}
     places = [there.get(name, 0.0) / each for name, each in wanted.items() if each]
@@ -88,7 +78,7 @@ def _room(ray: Any, cluster: Cluster) -> int:
 
 
 def _outcome(ray: Any, ready: Any, cluster: Cluster) -> Outcome:
-    """What the worker found. Its death is an outcome; an error that nobody expected is raised."""
+    """Result of a worker. A dead worker is a failed outcome; other errors are raised."""
     try:
         return ray.get(ready)
     except ray.exceptions.RayTaskError:

@@ -1,4 +1,4 @@
-"""Where a list of jobs is, with the time left: a bar in a terminal, lines elsewhere, or nothing."""
+"""Progress of a list of jobs, with the time left: a bar, log lines, or nothing."""
 
 import sys
 import time
@@ -6,20 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from gpssm.base.progress import Bar
 from gpssm.training.progress import Progress as TrainingProgress
 
 _LINE_EVERY = 30.0  # seconds between two lines within a job
 
 
 class Display:
-    """Lines on standard error; the bar of a terminal builds on it.
-
-    A job that runs in this process tells of its steps as well; of one that runs elsewhere only
-    the end is known.
-    """
+    """Lines on standard error: the steps of jobs in this process, and the end of all jobs."""
 
     def __init__(self) -> None:
         self._total, self._done = 0.0, 0.0
@@ -28,7 +24,7 @@ class Display:
         self._trainings, self._training = 1, 0
 
     def expect(self, cost: float) -> None:
-        """What is to be done from now on costs so much."""
+        """Set the cost of the remaining jobs."""
         self._total = self._done + cost
 
     def say(self, text: str) -> None:
@@ -46,13 +42,13 @@ class Display:
         self.say(f"{label} took {seconds:.0f} s, left {self.left}")
 
     def training(self, title: str, total: int) -> TrainingProgress:
-        """What a job tells its steps to: a `ProgressFactory`."""
+        """The `ProgressFactory` of a job."""
         del title
         self._training += 1
         return _Steps(self, total)
 
     def step(self, step: int, total: int) -> None:
-        """So many steps of the training under way are done."""
+        """Report the number of finished steps of the current training."""
         self._share = (self._training - 1 + step / total) / self._trainings
         now = time.monotonic()
         if now - self._last > _LINE_EVERY:
@@ -66,7 +62,7 @@ class Display:
 
     @property
     def left(self) -> str:
-        """Of the whole list, at the pace so far."""
+        """Time left for the whole list, at the pace so far."""
         if self.reached == 0.0:
             return "unknown"
         spent = time.monotonic() - self._start
@@ -75,38 +71,38 @@ class Display:
 
 
 class _Quiet(Display):
-    """The same for somebody who does not want to know."""
+    """The same without any output."""
 
     def say(self, text: str) -> None:
         pass
 
 
-class _Bar(Display):
+class _WithBar(Display):
     """The same as a bar."""
 
-    def __init__(self, rich: Progress) -> None:
+    def __init__(self, bar: Bar) -> None:
         super().__init__()
-        self._rich, self._task = rich, rich.add_task("", left="")
+        self._bar = bar
 
     def expect(self, cost: float) -> None:
         super().expect(cost)
-        self._rich.update(self._task, total=self._total)
+        self._bar.show(total=self._total)
 
     def say(self, text: str) -> None:
-        self._rich.console.print(text, highlight=False, markup=False)
+        self._bar.say(text)
 
     def begin(self, label: str, cost: float, trainings: int) -> None:
         super().begin(label, cost, trainings)
-        self._rich.update(self._task, description=label)
+        self._bar.show(description=label)
 
     def step(self, step: int, total: int) -> None:
         self._last = time.monotonic()  # a bar needs no lines
         super().step(step, total)
-        self._rich.update(self._task, completed=self.reached, left=self.left)
+        self._bar.show(completed=self.reached, left=self.left)
 
     def finish(self, label: str, cost: float, seconds: float) -> None:
         super().finish(label, cost, seconds)
-        self._rich.update(self._task, completed=self.reached, left=self.left)
+        self._bar.show(completed=self.reached, left=self.left)
 
 
 class _Steps:
@@ -128,11 +124,11 @@ class _Steps:
 
 @contextmanager
 def open_display(quiet: bool = False) -> Iterator[Display]:
-    """What suits standard error."""
+    """The display that suits standard error."""
     if quiet or not sys.stderr.isatty():
         yield _Quiet() if quiet else Display()
         return
     columns = TextColumn("[bold]{task.description}"), BarColumn(), TaskProgressColumn()
     times = TimeElapsedColumn(), TextColumn("left {task.fields[left]}")
-    with Progress(*columns, *times, console=Console(stderr=True)) as rich:
-        yield _Bar(rich)
+    with Bar("", 100.0, *columns, *times, left="") as bar:
+        yield _WithBar(bar)

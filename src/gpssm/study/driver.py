@@ -1,4 +1,4 @@
-"""`sweep`: all trials of a study, from wherever an earlier start has left it."""
+"""`sweep`: run all trials of a study, and resume an earlier start."""
 
 import hashlib
 import re
@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from gpssm.claims import alone_in, claim
+from gpssm.base.errors import DataError, expected
+from gpssm.base.locks import alone_in, claim
 from gpssm.data import Dataset
-from gpssm.errors import DataError, expected
 
 from .cluster import Cluster, open_runner
 from .display import open_display
 from .jobs import Job, run_round
-from .proposals import Told, propose
+from .proposals import propose
 from .result import TABLE, Sweep
 from .scores import configuration_losses, overall
 from .settings import Study
@@ -66,7 +66,7 @@ def _run(
 
 
 def _training_parts(study: Study, data: Mapping[str, Dataset]) -> dict[str, Dataset]:
-    """What may be used to choose, checked before anything is fitted."""
+    """The training parts of the data sets, checked before any fit."""
     if not data:
         raise DataError(expected("data", "no data set", "at least one, by name"))
     for name, each in data.items():
@@ -78,7 +78,7 @@ def _training_parts(study: Study, data: Mapping[str, Dataset]) -> dict[str, Data
 
 
 def _identity(study: Study, data: Mapping[str, Dataset]) -> dict[str, Any]:
-    """What makes it this study; how the work is cut and how far it goes are no part of it."""
+    """Settings that identify the study, without the number and the batching of trials."""
     content = {name: study.to_json()[name] for name in Study.model_fields if name != "side_by_side"}
     content["search"] = {k: v for k, v in content["search"].items() if k != "configurations"}
     return {**content, "data": {name: _fingerprint(each) for name, each in data.items()}}
@@ -95,15 +95,12 @@ def _fingerprint(data: Dataset) -> str:
 def _unfinished(
     study: Study, datasets: Sequence[str], configurations: Sequence[Configuration], trials: Trials
 ) -> list[Batch]:
-    """What has no row yet."""
-    done = trials.finished()
-    return [
-        batch
-        for name in datasets
-        for batch in make_batches(
-            study, name, [each for each in configurations if (each.number, name) not in done]
-        )
-    ]
+    """Configurations that have no row in the table yet."""
+    done, batches = trials.finished(), []
+    for name in datasets:
+        waiting = [each for each in configurations if (each.number, name) not in done]
+        batches += make_batches(study, name, waiting)
+    return batches
 
 
 def _job(study: Study, data: Dataset, batch: Batch, trials: Trials) -> Job:
@@ -136,13 +133,13 @@ def _rounds(
 def _proposed(
     study: Study, datasets: Sequence[str], trials: Trials, first: int
 ) -> list[Configuration]:
-    """Those of a round that the table knows, and Optuna's proposals for the others."""
+    """Configurations of a round: from the table, and new proposals of Optuna."""
     search, table = study.search, trials.read()
     known = chosen_in(table)
     numbers = range(first, min(first + search.at_once, search.configurations))
     if not known.keys() >= set(numbers):
         loss = overall(configuration_losses(study, datasets, table)).dropna()
         earlier = loss[loss.index < first]
-        told = [Told(known[i], v) for i, v in zip(earlier.index, earlier, strict=True)]
-        known = {**dict(enumerate(propose(search, told, first), first)), **known}
+        earlier_losses = [(known[i], v) for i, v in zip(earlier.index, earlier, strict=True)]
+        known = {**dict(enumerate(propose(search, earlier_losses, first), first)), **known}
     return [Configuration(number, known[number]) for number in numbers]

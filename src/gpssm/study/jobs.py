@@ -1,4 +1,4 @@
-"""A list of jobs: what each one found is kept at once, one that fails is named, the rest goes on.
+"""A list of jobs: each result is saved at once; a failed job does not stop the others.
 
 The jobs run in this process, one after the other, or wherever else a `Runner` takes them.
 """
@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import jax
 
-from gpssm.errors import GpssmError
+from gpssm.base.errors import GpssmError
 from gpssm.training.progress import ProgressFactory
 
-from .display import Display, open_display
+from .display import Display
 
 
 @dataclass(frozen=True)
 class Job:
-    """Something to compute, and how what it finds is kept; `keep` runs in this process."""
+    """A computation and a function that saves its result; `keep` runs in this process."""
 
     label: str
     run: Callable[[ProgressFactory], Any]
@@ -28,7 +28,7 @@ class Job:
 
 
 class Outcome(NamedTuple):
-    """What a job found, or why it found nothing."""
+    """Result of a job, or the reason of its failure."""
 
     found: Any
     error: str | None
@@ -39,19 +39,10 @@ class Outcome(NamedTuple):
 Runner = Callable[[Sequence[Job], Display], Iterator[tuple[Job, Outcome]]]
 
 
-def run_jobs(
-    jobs: Sequence[Job], *, there: int = 0, runner: Runner | None = None, quiet: bool = False
-) -> list[str]:
-    """Runs all of them, beside those that are `there` already; the failed ones are the answer."""
-    with open_display(quiet) as display:
-        display.say(f"{there} of {there + len(jobs)} are there, {len(jobs)} to do")
-        return run_round(jobs, display, runner or in_this_process)
-
-
 def run_round(
     jobs: Sequence[Job], display: Display, runner: Runner, rounds_left: int = 1
 ) -> list[str]:
-    """The same where what comes next depends on what these jobs find, in rounds like this one."""
+    """Run all of them and return the failed ones; `rounds_left` like this one are still to come."""
     failed = []
     display.expect(rounds_left * sum(job.cost for job in jobs))
     for number, (job, outcome) in enumerate(runner(jobs, display), 1):

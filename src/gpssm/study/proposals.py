@@ -5,34 +5,26 @@ nothing else: a driver that was killed asks for the same configurations again.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from gpssm.errors import ConfigError
+from gpssm.base.extras import load_extra
 
 from .settings import Range, Search, Values
 from .space import Chosen
 
 
-class Told(NamedTuple):
-    """A finished configuration, and how good it was; an infinite loss is one that failed."""
-
-    chosen: Chosen
-    loss: float
-
-
-def propose(search: Search, told: Sequence[Told], first: int) -> list[Chosen]:
-    """The round that begins with the configuration `first`."""
+def propose(search: Search, earlier: Sequence[tuple[Chosen, float]], first: int) -> list[Chosen]:
+    """The round from the configuration `first` on, given `earlier` ones with their losses."""
     optuna = _optuna()
     space = {name: _distribution(optuna, values) for name, values in search.space.items()}
     seed = int(np.random.SeedSequence([search.seed, first]).generate_state(1)[0])
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed, constant_liar=True))
-    for each in told:
-        known = {name: _encode(search.space[name], value) for name, value in each.chosen.items()}
-        study.add_trial(
-            optuna.trial.create_trial(params=known, distributions=space, value=each.loss)
-        )
+    for chosen, loss in earlier:  # infinite where a fit failed
+        known = {name: _encode(search.space[name], value) for name, value in chosen.items()}
+        trial = optuna.trial.create_trial(params=known, distributions=space, value=loss)
+        study.add_trial(trial)
     asked = [study.ask(space).params for _ in range(search.at_once)]
     return [
         {name: _decode(search.space[name], value) for name, value in params.items()}
@@ -41,12 +33,7 @@ def propose(search: Search, told: Sequence[Told], first: int) -> list[Chosen]:
 
 
 def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise ConfigError(
-            "search: got kind 'optuna', which is not installed. pip install 'gpssm[cluster]'"
-        ) from None
+    optuna = load_extra("optuna", "cluster", "search: kind 'optuna'")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 

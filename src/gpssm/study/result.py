@@ -1,4 +1,4 @@
-"""A study with all that was found: the table, the ranking, the best settings."""
+"""Result of a study: the table, the ranking, the best settings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gpssm.errors import ConfigError, TrainingError, expected
+from gpssm.base.errors import ConfigError, TrainingError, expected
+from gpssm.metrics import metrics
 
 from .scores import configuration_losses, overall, scores_of
 from .settings import Study
@@ -36,8 +37,8 @@ class Sweep:
     def ranking(self) -> pd.DataFrame:
         """The configurations by number, best first: their settings and scores.
 
-        `score` is over all data sets, `score NAME` on one: the geometric mean of the RMSEs, or
-        the mean of the log-likelihoods, of all seeds. One that failed has none.
+        `score` is over all data sets, `score NAME` on one: the geometric mean of an error such
+        as the RMSE, the mean of a log-likelihood, of all seeds. One that failed has none.
         """
         loss = configuration_losses(self.study, self.datasets, self.table)
         columns = {SCORE: overall(loss), **{f"{SCORE} {name}": loss[name] for name in loss}}
@@ -63,4 +64,4 @@ class Sweep:
 
     @property
     def _ascending(self) -> bool:
-        return self.study.objective == "rmse"
+        return metrics()[self.study.objective].better == "lower"

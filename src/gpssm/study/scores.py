@@ -1,24 +1,28 @@
-"""How good a configuration was: one number for its seeds, one for all data sets."""
+"""Scores of a configuration: averages over seeds and data sets."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from gpssm.metrics import metrics
+
 from .settings import Study
 
 
 def losses(scores: np.ndarray, objective: str) -> np.ndarray:
-    """What may be averaged over seeds and data sets, the smaller the better.
+    """Losses that can be averaged over seeds and data sets; smaller is better.
 
-    The logarithm of an RMSE: an average of it weighs shares, not sizes.
+    The logarithm of an error: an average of it weighs shares, not sizes.
     """
-    return np.log(scores) if objective == "rmse" else -scores
+    metric = metrics()[objective]
+    return np.log(scores) if metric.is_ratio else metric.loss(scores)
 
 
 def scores_of(losses: np.ndarray, objective: str) -> np.ndarray:
     """The inverse of `losses`."""
-    return np.exp(losses) if objective == "rmse" else -losses
+    metric = metrics()[objective]
+    return np.exp(losses) if metric.is_ratio else metric.loss(losses)  # its own inverse
 
 
 def configuration_losses(
@@ -35,5 +39,5 @@ def configuration_losses(
 
 
 def overall(loss: pd.DataFrame) -> pd.Series:
-    """Of each configuration over all data sets; NaN where one of them is missing."""
+    """Loss of each configuration over all data sets; NaN where one is missing."""
     return loss.mean(axis=1, skipna=False)

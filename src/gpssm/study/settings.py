@@ -1,20 +1,19 @@
-"""What a study is: fixed settings, those that are searched, and what a good one is."""
+"""Settings of a study: what is fixed, what is searched, and the objective."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from gpssm.errors import ConfigError, expected
+from gpssm.base.errors import ConfigError, expected
+from gpssm.base.settings import Settings
 from gpssm.inference import Model
-from gpssm.inference.presets import METHODS
-from gpssm.settings import Settings
+from gpssm.inference.methods.registry import METHODS
+from gpssm.metrics import selecting_metric
 from gpssm.training import Training
 
-Objective = Literal["rmse", "log_likelihood"]
-OBJECTIVES: tuple[str, ...] = get_args(Objective)
 SECTIONS: dict[str, type[Settings]] = {"model": Model, "training": Training}
-_FIXED = {  # what a study decides itself
+_FIXED = {  # set by the study itself
     "training.validation_metric": "Set the `objective` of the study.",
     "model.name": "Search `method`.",
     "model.physics": "Equations are code: call gpssm.fit_candidates.",
@@ -22,11 +21,11 @@ _FIXED = {  # what a study decides itself
 
 
 class Range(Settings):
-    """Numbers from `low` to `high`, whole ones if both are; `log`: evenly in their logarithm."""
+    """Numbers from `low` to `high`, integers if both are; `log`: uniform in the logarithm."""
 
     low: int | float = Field(description="the smallest value")
     high: int | float = Field(description="the largest value")
-    log: bool = Field(False, description="evenly spread in the logarithm")
+    log: bool = Field(False, description="uniform in the logarithm")
 
     @model_validator(mode="after")
     def _in_order(self) -> "Range":
@@ -38,7 +37,7 @@ class Range(Settings):
 
     @property
     def whole(self) -> bool:
-        """Whether it is one of integers."""
+        """Whether the values are integers."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     @property
@@ -68,21 +67,20 @@ Searched = dict[str, Annotated[Any, BeforeValidator(_values)]]
 class Search(Settings):
     """Which settings are searched, and how."""
 
-    kind: Literal["grid", "random", "optuna"] = Field("grid", description="how they are chosen")
-    configurations: int = Field(20, ge=1, description="how many; a grid has all combinations")
-    seed: int = Field(0, ge=0, description="of the choice; the fits have `seeds` of their own")
-    at_once: int = Field(4, ge=1, description="configurations that Optuna proposes at a time")
-    method: tuple[str, ...] = Field((), description="methods to choose from")
-    model: Searched = Field({}, description="settings of gpssm.Model to choose")
-    training: Searched = Field({}, description="settings of gpssm.Training to choose")
+    kind: Literal["grid", "random", "optuna"] = Field("grid", description="search algorithm")
+    configurations: int = Field(20, ge=1, description="to try; a grid tries all combinations")
+    seed: int = Field(0, ge=0, description="of the search; fits have their own `seeds`")
+    at_once: int = Field(4, ge=1, description="proposals of Optuna per round")
+    method: tuple[str, ...] = Field((), description="methods to search")
+    model: Searched = Field({}, description="settings of gpssm.Model to search")
+    training: Searched = Field({}, description="settings of gpssm.Training to search")
 
     @model_validator(mode="after")
     def _something(self) -> "Search":
         space = self.space
         if not space:
-            raise ValueError(
-                expected("search", "nothing to choose", "settings, such as learning_rate = [0.03]")
-            )
+            wanted = "settings, such as learning_rate = [0.03]"
+            raise ValueError(expected("search", "nothing to search", wanted))
         for name, values in space.items():
             if self.kind == "grid" and isinstance(values, Range):
                 remedy = "Or search with kind = 'random'."
@@ -99,20 +97,25 @@ class Search(Settings):
 
 
 class Study(Settings):
-    """Fits of many configurations on data sets and seeds, judged on a part that is held out."""
+    """Fits of many configurations on data sets and seeds, scored on held-out data."""
 
-    method: str = Field("cbf-ssm-50", description="one of the presets")
-    seeds: int = Field(1, ge=1, description="fits of each configuration, from the seeds 0, 1, …")
-    objective: Objective = Field("rmse", description="the score that decides what is best")
+    method: str = Field("cbf-ssm-50", description="name of the method")
+    seeds: int = Field(1, ge=1, description="fits of each configuration, with the seeds 0, 1, …")
+    objective: str = Field("rmse", description="name of the metric to optimise")
     validation: float = Field(
-        0.2, gt=0, lt=1, description="last part of the training data, on which it is scored"
+        0.2, gt=0, lt=1, description="last part of the training data, held out for the objective"
     )
     side_by_side: int = Field(
-        8, ge=1, description="fits in one program, at most; seeds stay together"
+        8, ge=1, description="largest number of fits in one program; seeds stay together"
     )
     model: dict[str, Any] = Field({}, description="fixed settings of gpssm.Model")
     training: dict[str, Any] = Field({}, description="fixed settings of gpssm.Training")
-    search: Search = Field(description="what is searched")
+    search: Search = Field(description="the settings to search")
+
+    @field_validator("objective")
+    @classmethod
+    def _tells_better_from_worse(cls, name: str) -> str:
+        return selecting_metric(name, "objective").name
 
     @model_validator(mode="after")
     def _known(self) -> "Study":
@@ -127,12 +130,12 @@ class Study(Settings):
                 _check_name(name, kind)
             if twice := sorted(searched.keys() & set(fixed)):
                 remedy = "Take it out of one of them."
-                raise ValueError(expected(twice[0], "fixed and searched", "one of both", remedy))
+                raise ValueError(expected(twice[0], "fixed and searched", "one of the two", remedy))
         return self
 
 
 def _check_name(name: str, kind: type[Settings]) -> None:
-    """A setting that exists, and that is the user's to choose."""
+    """Raise unless the setting exists and the study does not set it."""
     if name in _FIXED:
         raise ConfigError(expected(name, "a setting", "none", _FIXED[name]))
     if name.partition(".")[2] not in kind.model_fields:

@@ -1,7 +1,6 @@
 """Configurations: which values the searched settings have in each one."""
 
 import math
-from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ class Configuration(NamedTuple):
 
 
 def short(value: Any) -> str:
-    """A value for people: few digits of a number."""
+    """A value as short text, with few digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -43,12 +42,12 @@ class Resolved(NamedTuple):
     training: dict[str, Any]
 
     def build_model(self, dim_y: int) -> Model:
-        """The model, with as many states as the outputs need where nothing else was said."""
+        """The model; `dim_x` depends on the number of outputs unless it is given."""
         return method(self.method, **{"dim_x": default_dim_x(dim_y), **self.model})
 
 
 def resolve(study: Study, chosen: Chosen) -> Resolved:
-    """What is chosen beside what is fixed."""
+    """Merge chosen and fixed settings."""
     sections = {name: dict(getattr(study, name)) for name in SECTIONS}
     for name, value in chosen.items():
         section, _, key = name.rpartition(".")
@@ -57,19 +56,15 @@ def resolve(study: Study, chosen: Chosen) -> Resolved:
     return Resolved(chosen.get("method", study.method), **sections)
 
 
-def combinations(lists: Mapping[str, Sequence[Any]]) -> list[Chosen]:
-    """Every combination of one value from each list."""
-    return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-
-
 def grid(search: Search) -> list[Configuration]:
-    """All combinations, in the order of the study."""
-    lists = {name: list(values) for name, values in search.space.items()}
-    return [Configuration(*each) for each in enumerate(combinations(lists))]
+    """Every combination of one value of each setting, in the order of the study."""
+    space = search.space
+    chosen = (dict(zip(space, values, strict=True)) for values in product(*space.values()))
+    return [Configuration(*each) for each in enumerate(chosen)]
 
 
 def draw(search: Search, number: int) -> Configuration:
-    """Has random numbers of its own: it is the same however many there are."""
+    """Draw one configuration; it does not depend on how many are drawn."""
     rng = np.random.default_rng([search.seed, number])
     return Configuration(number, {name: _draw(rng, v) for name, v in search.space.items()})
 
@@ -87,7 +82,7 @@ def _draw(rng: np.random.Generator, values: Values) -> Any:
 
 
 def check_values(study: Study, dim_y: int) -> None:
-    """Every value that may be chosen makes sense with the fixed settings; else a ConfigError.
+    """Raise ConfigError unless every searched value is valid with the fixed settings.
 
     One value at a time: a combination that makes none is a trial that fails, not a study.
     """

@@ -9,24 +9,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpssm.base.errors import GpssmError
 from gpssm.data import Dataset
-from gpssm.errors import GpssmError
-from gpssm.fitting import fit_candidates
+from gpssm.fitted.fitting import fit_candidates
+from gpssm.fitted.run import Run
 from gpssm.inference import Model
-from gpssm.run import Run
-from gpssm.training import Dials, Training
+from gpssm.inference.methods.abstract import find_method
+from gpssm.training import BatchedSettings, Training
 from gpssm.training.progress import ProgressFactory
+from gpssm.training.validation import validated_metrics
 
 from .scores import losses
-from .settings import OBJECTIVES, Study
+from .settings import Study
 from .space import Configuration, resolve
 
 Row = dict[str, Any]
-_DIALS = tuple(f"training.{name}" for name in Dials._fields)
+_BATCHED = tuple(f"training.{name}" for name in BatchedSettings._fields)
 
 
 class Batch(NamedTuple):
-    """Configurations that differ in their dials only, on one data set: one program for all."""
+    """Configurations that differ in batched settings only, on one data set: one program for all."""
 
     dataset: str
     configurations: tuple[Configuration, ...]
@@ -38,13 +40,11 @@ class Batch(NamedTuple):
         return f"{self.dataset} {first.words}" + (f" and {len(more)} more" if more else "")
 
 
-def make_batches(
-    study: Study, dataset: str, configurations: Iterable[Configuration]
-) -> list[Batch]:
+def make_batches(study: Study, dataset: str, chosen: Iterable[Configuration]) -> list[Batch]:
     """All of them, those of equal shape together, with all their seeds."""
     groups: dict[str, list[Configuration]] = {}
-    for each in configurations:
-        shape = {name: value for name, value in each.chosen.items() if name not in _DIALS}
+    for each in chosen:
+        shape = {name: value for name, value in each.chosen.items() if name not in _BATCHED}
         groups.setdefault(as_text(shape), []).append(each)
     starts = int(study.training.get("starts", 1))
     size = max(study.side_by_side // (study.seeds * starts), 1)
@@ -62,13 +62,13 @@ def as_text(chosen: dict[str, Any]) -> str:
 
 def training_cost(model: Model, training: Training) -> float:
     """About how much one seed computes: only ratios count, for the time left."""
-    passes = 2 if model.target == "smoother" else 1
     states = training.batch_size * training.sequence_length * model.particles
+    passes = find_method(model).passes
     return float(training.starts * training.steps * states * model.inducing_points * passes)
 
 
 def batch_cost(study: Study, batch: Batch, dim_y: int) -> float:
-    """Of all its trials; settings that do not go together cost nothing, since they fail."""
+    """Cost of all trials; invalid combinations of settings cost nothing."""
     resolved = resolve(study, batch.configurations[0].chosen)
     try:
         one = training_cost(resolved.build_model(dim_y), Training(**resolved.training))
@@ -85,17 +85,14 @@ def fit_batch(study: Study, data: Dataset, batch: Batch, progress: ProgressFacto
             return _fit(study, data, batch, seeds, progress)
         except GpssmError:
             pass
-    alone = product(batch.configurations, seeds)
-    return [
-        _fit_alone(study, data, Batch(batch.dataset, (each,)), seed, progress)
-        for each, seed in alone
-    ]
+    alone = [batch._replace(configurations=(each,)) for each in batch.configurations]
+    return [_fit_alone(study, data, each, seed, progress) for each, seed in product(alone, seeds)]
 
 
 def _fit_alone(
     study: Study, data: Dataset, batch: Batch, seed: int, progress: ProgressFactory
 ) -> Row:
-    """What failed is a result too: it would fail again."""
+    """Fit one configuration; a failure is recorded, since it would fail again."""
     try:
         return _fit(study, data, batch, range(seed, seed + 1), progress)[0]
     except GpssmError as error:
@@ -106,15 +103,15 @@ def _fit(
     study: Study, data: Dataset, batch: Batch, seeds: range, progress: ProgressFactory
 ) -> list[Row]:
     """All trials of a batch in one program."""
-    begin = time.monotonic()
+    begin, batched = time.monotonic(), BatchedSettings._fields
     resolved = [resolve(study, each.chosen) for each in batch.configurations]
-    common = {k: v for k, v in resolved[0].training.items() if k not in Dials._fields}
-    # What a trial is judged by are the forecasts before the noise is calibrated.
+    common = {k: v for k, v in resolved[0].training.items() if k not in batched}
+    # A trial is scored by its forecasts before the noise is calibrated.
     common |= {"validation_metric": study.objective, "calibrate": False}
     found = fit_candidates(
         resolved[0].build_model(data.dim_y),
         data,
-        [{k: v for k, v in each.training.items() if k in Dials._fields} for each in resolved],
+        [{k: v for k, v in each.training.items() if k in batched} for each in resolved],
         seed=seeds.start,
         seeds=len(seeds),
         progress=progress,
@@ -130,9 +127,10 @@ def _fit(
 
 
 def best_scores(run: Run) -> Row:
-    """Both scores at the step whose parameters the run has kept."""
+    """All scores at the step whose parameters the run has kept."""
     table, metric = run.history.table, run.training.validation_metric
-    scores = {name: table[f"validation_{name}"].to_numpy(float) for name in OBJECTIVES}
+    names = validated_metrics(metric)
+    scores = {name: table[f"validation_{name}"].to_numpy(float) for name in names}
     loss = losses(scores[metric], metric)
     if not np.isfinite(loss).any():
         return {"error": "no forecast of the held-out part was finite"}

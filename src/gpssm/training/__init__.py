@@ -1,4 +1,4 @@
-"""The gradient step, the loop around it, and how it tells where it is."""
+"""The gradient step, the loop around it, and its progress display."""
 
 from .calibration import Calibration, calibrate, long_stretches
 from .checkpoints import Checkpoints, data_hash
@@ -9,19 +9,19 @@ from .phases import Phase, make_phases
 from .processes import alone, is_first, on_first
 from .progress import Progress, bar, log_lines, silent
 from .recovery import ROLLBACKS
-from .settings import Stage, Training
+from .settings import Stage, Training, TrainingOptions
 from .signals import TrainingStopped
 from .starts import FAILED, keep_one, open_loop_loss, start_keys
-from .step import Dials
+from .step import BatchedSettings
 from .validation import Stretches, cut_stretches
 
 __all__ = [
     "FAILED",
     "GROUPS",
     "ROLLBACKS",
+    "BatchedSettings",
     "Calibration",
     "Checkpoints",
-    "Dials",
     "Failure",
     "History",
     "Phase",
@@ -29,6 +29,7 @@ __all__ = [
     "Stage",
     "Stretches",
     "Training",
+    "TrainingOptions",
     "TrainingResult",
     "TrainingStopped",
     "alone",

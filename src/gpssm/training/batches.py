@@ -5,7 +5,6 @@ Which windows they hold is drawn from (key, step) for data in memory and for dat
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import NamedTuple
 
 import jax
@@ -42,13 +41,7 @@ class Reader:
     def __enter__(self) -> "Reader":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        del kind, error, traceback
+    def __exit__(self, *_: object) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def expect(self, step: int) -> None:
@@ -94,7 +87,7 @@ def gather(first: Int[np.ndarray, "runs steps batch"], chunk: Chunk) -> Rows:
 
 
 def batch_key(key: PRNGKeyArray) -> PRNGKeyArray:
-    """Of the two keys of a run, the one that draws its batches; the other one draws noise."""
+    """The key of a run that draws its batches; its other key draws noise."""
     return jax.random.split(key)[0]
 
 

@@ -1,11 +1,9 @@
-"""Noise levels that make open-loop forecasts honest.
+"""Noise levels with which the prediction intervals of open-loop forecasts are calibrated.
 
 Where the posterior hardly conditions on the outputs, the ELBO prefers a process noise that is too
 small: more of it would spread the particles without bringing them nearer to the data. After
-training a common level is therefore added to Σx, and Σy is scaled up, so that forecasts of long
-stretches have the highest likelihood. Noise is never taken away there: forecasts of what was
-trained on flatter a model that has over-fitted. Held-out data do not, and may also ask for a
-smaller Σy. Everything else stays as it was learned.
+training a level is therefore added to Σx, and Σy is scaled up, so that long forecasts have the
+highest likelihood. Only held-out data may lower Σy: overfitting hides on training data.
 """
 
 from typing import NamedTuple
@@ -34,7 +32,7 @@ _SHARE = 0.7  # of the shortest experiment, for the length of a stretch
 
 
 class Calibration(NamedTuple):
-    """What is added to Σx, by what Σy is multiplied; the log-likelihood before and after."""
+    """Increment of Σx, factor of Σy, and the log-likelihood before and after."""
 
     level: float
     factor: float
@@ -47,8 +45,7 @@ def long_stretches(
 ) -> Stretches | None:
     """Long stretches of the data that overlap; none if it is too short for a forecast.
 
-    Where old rows count less the stretches are newer and shorter: noise that explains what the
-    plant did long ago would make the bands too wide.
+    Where old rows count less the stretches are newer and shorter: old noise would widen the bands.
     """
     shortest, least = min(len(each) for each in data.experiments), 2 * training.validation_warmup
     length = min(int(_SHARE * shortest), _LONGEST)

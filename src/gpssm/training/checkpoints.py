@@ -1,8 +1,7 @@
-"""Checkpoints of a training run, so that a run that was stopped goes on where it was.
+"""Checkpoints of a training run, from which a stopped run resumes.
 
-Orbax writes each one under another name and renames it when it is whole. A checkpoint that
-cannot be written, or cannot be read any more, costs no older one: it is reported, and training
-goes on without it.
+Orbax writes each one under another name and renames it when it is whole. A checkpoint that cannot
+be written or read is reported; training goes on, and the older ones stay.
 """
 
 import hashlib
@@ -19,12 +18,12 @@ import numpy as np
 import orbax.checkpoint as ocp
 from orbax.checkpoint.options import MultiprocessingOptions
 
-from gpssm.claims import claim
+from gpssm.base.errors import GpssmWarning
+from gpssm.base.locks import claim
 from gpssm.data import WindowsOnDisk, WindowSource
-from gpssm.errors import GpssmWarning
 
+from .loop_state import Saved, histories
 from .processes import are_several, from_first, is_first, on_first
-from .track import Saved, histories
 from .validation import Stretches
 
 _KEEP = 3
@@ -45,7 +44,7 @@ class Checkpoints:
         self._manager = _manager(self.run_dir) if is_first() else None
 
     def claim(self, identity: dict[str, Any], defaults: dict[str, dict[str, Any]]) -> None:
-        """Make the directory that of this run; refuse it if it belongs to another one."""
+        """Claim the directory for this run; raise if it belongs to another one."""
         on_first(lambda: claim(self.run_dir / _IDENTITY, identity, "run_dir", defaults))
 
     def due(self, step: int) -> bool:
@@ -54,7 +53,7 @@ class Checkpoints:
         return step - self._last_step >= self._every_steps or waited >= self._every_seconds
 
     def save(self, step: int, saved: Saved) -> None:
-        """Write a checkpoint; if that fails the older ones stay, and training goes on."""
+        """Write a checkpoint; if that fails, keep the older ones and warn."""
         self._last_time, self._last_step = time.monotonic(), step
         if self._manager is None or step in self._manager.all_steps():
             return
@@ -66,7 +65,7 @@ class Checkpoints:
             kept = self._manager.latest_step()
             message = (
                 f"checkpoint of step {step} in {self.run_dir} could not be written ({error}). "
-                f"Training goes on; the newest checkpoint is that of step {kept}."
+                f"Training continues; the newest checkpoint is that of step {kept}."
             )
             warnings.warn(message, GpssmWarning, stacklevel=2)
 
@@ -85,7 +84,7 @@ class Checkpoints:
             try:
                 content = manager.restore(step, args=ocp.args.StandardRestore())
                 found = _from_dict(content, like)
-            except Exception as error:  # damaged in whatever way: an older one may be whole
+            except Exception as error:  # any kind of damage: an older one may be complete
                 message = (
                     f"checkpoint of step {step} in {self.run_dir} cannot be read "
                     f"({str(error)[:200]}). Trying an older one."
@@ -169,8 +168,7 @@ def _from_bytes(content: bytes) -> dict[str, dict[str, np.ndarray]]:
 
 
 def _from_dict(content: dict[str, dict[str, Any]], like: Saved) -> Saved:
-    parts = (_part(content[name], getattr(like, name)) for name in Saved._fields)
-    state, steps, scores, best = parts
+    state, steps, scores, best = (_part(content[n], getattr(like, n)) for n in like._fields)
     for ours, theirs in ((state, like.state), (best, like.best)):
         if _shapes(ours) != _shapes(theirs):
             raise ValueError("its arrays have other shapes than this model")

@@ -1,4 +1,4 @@
-"""Where a training step runs: sequences and particles of a batch are cut over a mesh of devices."""
+"""Devices of a training step: sequences and particles are split over a mesh."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -11,15 +11,15 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
+from gpssm.base.errors import ConfigError, expected
 from gpssm.data import Rows
-from gpssm.errors import ConfigError, expected
 from gpssm.gp import Keys
 from gpssm.inference import Elbo, Sequences, System, Weights
 
 SEQUENCES, PARTICLES = AXES = ("sequences", "particles")
 
 Tree = TypeVar("Tree")
-Gradient = Callable[[System, Keys, Sequences, Weights], tuple[Elbo, System]]
+Gradient = Callable[[System, Keys, Sequences, Weights], tuple[System, Elbo]]
 
 
 def make_mesh(batch_size: int, particles: int, devices: Sequence[jax.Device] | None = None) -> Mesh:
@@ -52,15 +52,12 @@ def over_devices(gradient: Gradient, mesh: Mesh) -> Gradient:
 
     def part(
         system: System, keys: tuple[Array, Array], sequences: Sequences, weights: Weights
-    ) -> tuple[Elbo, System]:
+    ) -> tuple[System, Elbo]:
         share = jax.lax.axis_index(PARTICLES) if shares > 1 else None
-        terms, slopes = gradient(
-            with_particles(system, system.config.particles // shares),
-            Keys(*keys, share, shares),
-            sequences,
-            weights,
-        )
-        return _mean((terms, with_particles(slopes, system.config.particles)))
+        local = system.with_particles(system.config.particles // shares)
+        slopes, terms = gradient(local, Keys(*keys, share, shares), sequences, weights)
+        terms, slopes = _mean((terms, slopes.with_particles(system.config.particles)))
+        return slopes, terms
 
     whole, cut = PartitionSpec(), PartitionSpec(None, None, SEQUENCES)
     shared = jax.shard_map(
@@ -96,7 +93,7 @@ def kept_everywhere(tree: Tree, mesh: Mesh) -> Tree:
 
 
 def brought_home(tree: Tree) -> Tree:
-    """What was on every device, as arrays of this process alone."""
+    """Arrays of all devices as arrays of this process."""
     return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), tree)
 
 
@@ -116,11 +113,6 @@ def place_batches(
     rows = read((slice(None), slice(None), slice(first, last)))
     place = jax.make_array_from_process_local_data
     return Rows(*(place(shares, part, (*shape, *part.shape[3:])) for part in rows))
-
-
-def with_particles(system: System, particles: int) -> System:
-    """The same parameters, rolled out with another number of particles."""
-    return System(system.model, system.posterior, system.config.replace(particles=particles))
 
 
 def _mean(tree: Tree) -> Tree:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gpssm.errors import ConfigError, expected
+from gpssm.base.errors import ConfigError, expected
 from gpssm.inference import System
 
 _PLACES = {
@@ -21,6 +21,7 @@ _PLACES = {
     "target_noise": ".posterior.raw_hidden_noise",
     "initial_state": ".model.initial",
     "recognition": ".posterior.recognition",
+    "method": ".posterior.added",
 }
 GROUPS = tuple(_PLACES)
 
@@ -41,7 +42,7 @@ def check_factors(factors: Mapping[str, float]) -> RateFactors:
 
 
 def scale_groups(tree: System, factors: Mapping[str, float]) -> System:
-    """Every leaf times the factor of its group; 0 gives exact zeros, whatever the leaf."""
+    """Every leaf times the factor of its group; 0 gives exact zeros, even for NaN."""
 
     def scaled(path: Any, leaf: Any) -> Any:
         factor = factors.get(_group(path), 1.0)

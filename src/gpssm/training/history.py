@@ -1,14 +1,15 @@
-"""What happened during training: one row per gradient step."""
+"""History of a training: one row per gradient step."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from gpssm.base.files import write_whole
+
 from .step import StepInfo
-from .validation import Score
+from .validation import Scores
 
 
 @dataclass(frozen=True)
@@ -19,20 +20,20 @@ class History:
     `inducing_kl` and `smoother_kl` are those of the whole GPs, `parameter_kl` that of the physical
     parameters. All are unweighted but `elbo`.
     `learning_rate` is the one that acted, `rate_scale` the part of it that roll-backs left.
-    With validation there are also `validation_rmse` and `validation_log_likelihood`, in
-    normalised units; they are NaN after a step that was not validated.
+    With validation there are also `validation_rmse`, `validation_log_likelihood` and that of the
+    `validation_metric`, in normalised units; they are NaN after a step that was not validated.
     """
 
     table: pd.DataFrame
 
     @classmethod
-    def of(cls, steps: StepInfo, scores: Score | None = None) -> "History":
+    def of(cls, steps: StepInfo, scores: Scores | None = None) -> "History":
         """From the infos of all steps, stacked, and the scores after them."""
         terms, others = steps.elbo._asdict(), steps._asdict()
         del others["elbo"]
         columns = {"elbo": terms.pop("total"), **terms, **others}
         if scores is not None:
-            columns |= {f"validation_{name}": value for name, value in scores._asdict().items()}
+            columns |= {f"validation_{name}": value for name, value in scores.items()}
         return cls.from_columns({name: np.asarray(value) for name, value in columns.items()})
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -52,11 +53,5 @@ class History:
         return float(np.mean(last[np.isfinite(last)])) if np.isfinite(last).any() else -np.inf
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the table, under another name that is changed when it is whole."""
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            self.table.to_csv(temporary)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        """Write the table as CSV, whole or not at all."""
+        write_whole(path, self.table.to_csv)

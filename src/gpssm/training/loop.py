@@ -1,7 +1,7 @@
 """The training loop: many gradient steps per dispatch, several seeds at once, one compilation."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,13 +21,20 @@ from .devices import brought_home, everywhere, kept_everywhere, make_mesh
 from .flat import flatten_systems, restore_systems
 from .groups import groups_not_finite
 from .history import History
+from .loop_state import Track, histories
 from .phases import Phase, phase_at
 from .processes import are_several, largest, lost_processes_explained, wait_for_all
 from .progress import ProgressFactory, silent
 from .settings import Training
 from .signals import StopRequest, stop, stops_told, watch_signals
-from .step import Dials, StepInfo, TrainingState, batch_gradient, train_step, undialled
-from .track import Track, histories
+from .step import (
+    BatchedSettings,
+    StepInfo,
+    TrainingState,
+    batch_gradient,
+    train_step,
+    without_batched,
+)
 from .validation import Stretches
 
 Tree = TypeVar("Tree")
@@ -35,7 +42,7 @@ Devices = Sequence[jax.Device] | None
 
 
 class Failure(NamedTuple):
-    """Where a seed gave up, and the groups of parameters whose gradient is not finite there."""
+    """The step at which a seed failed, and the groups of parameters without finite gradient."""
 
     step: int
     groups: tuple[str, ...]
@@ -58,16 +65,17 @@ def train(
     devices: Devices = None,
     checkpoints: Checkpoints | None = None,
     stretches: Stretches | None = None,
-    dials: Sequence[Dials] | None = None,
+    batched: Sequence[BatchedSettings] | None = None,
 ) -> list[TrainingResult]:
     """Maximises the ELBO over the windows, from each of the systems, with the key of its own.
 
-    Each may have `dials` of its own too; by default all have those of the phases.
+    Each may have `batched` settings of its own; by default all have those of the phases.
     With `checkpoints` it goes on from the newest one, and saves before a signal ends it. With
     `stretches` of validation data it keeps the best parameters, and may end early.
     """
     training = phases[-1].training
-    runs = _runs(keys, dials or [Dials.of(training)] * len(systems))
+    batched = batched or [BatchedSettings.of(training)] * len(systems)
+    runs = Runs(keys, jax.tree.map(lambda *each: jnp.stack(each), *batched))
     track = Track.begin(systems, training)
     saved = checkpoints.newest(track.saved()) if checkpoints else None
     track = Track.resume(saved) if saved else track
@@ -75,7 +83,8 @@ def train(
     with (
         stops_told(),
         progress(config.name, training.steps) as shown,
-        _watch(checkpoints) as request,
+        # Without checkpoints there is nothing to save: signals act as usual.
+        watch_signals() if checkpoints else nullcontext(StopRequest()) as request,
         Reader(runs.keys, partial(_chunk, config, phases, devices)) as reader,
         lost_processes_explained(),
     ):
@@ -89,14 +98,10 @@ def train(
 
 
 class Runs(NamedTuple):
-    """What makes one run differ from those beside it, one entry for each of them."""
+    """Settings in which runs differ, one entry per run."""
 
     keys: Key[Array, " runs"]
-    dials: Dials
-
-
-def _runs(keys: Key[Array, " runs"], dials: Sequence[Dials]) -> Runs:
-    return Runs(keys, jax.tree.map(lambda *each: jnp.stack(each), *dials))
+    batched: BatchedSettings
 
 
 def _advance(
@@ -128,7 +133,7 @@ def _advance(
 
 def _arguments(config: Model, phase: Phase, devices: Devices) -> tuple[Training, Weights, Mesh]:
     """What a chunk of this phase is compiled for."""
-    training = undialled(phase.training)
+    training = without_batched(phase.training)
     weights = training.weights(config, phase.rows)
     return training, weights, make_mesh(training.batch_size, config.particles, devices)
 
@@ -139,11 +144,6 @@ def _chunk(config: Model, phases: Sequence[Phase], devices: Devices, step: int) 
     training, _, mesh = _arguments(config, phase, devices)
     length = training.sequence_length
     return Chunk(phase.windows, training.batch_size, length, mesh, phase.recency)
-
-
-def _watch(checkpoints: Checkpoints | None) -> AbstractContextManager[StopRequest]:
-    """Without checkpoints there is nothing to save: signals act as usual."""
-    return watch_signals() if checkpoints else nullcontext(StopRequest())
 
 
 def _keep(checkpoints: Checkpoints, track: Track, request: StopRequest, finished: bool) -> None:
@@ -210,7 +210,7 @@ def _each_run(
     runs: Runs,
 ) -> tuple[TrainingState, StepInfo]:
     """All runs side by side. A single one goes alone: an axis of one costs a fifth in speed."""
-    one = lambda state, batch, run: step(state, batch, run.keys, run.dials)  # noqa: E731
+    one = lambda state, batch, run: step(state, batch, run.keys, run.batched)  # noqa: E731
     if runs.keys.shape[0] > 1:
         return jax.vmap(one)(state, batches, runs)
     alone = one(*(_seed(each, 0) for each in (state, batches, runs)))
@@ -225,7 +225,7 @@ def _step_of(batches: Rows, i: Array | int) -> Rows:
 def _results(
     track: Track, phases: Sequence[Phase], runs: Runs, devices: Devices, reader: Reader
 ) -> list[TrainingResult]:
-    chosen, told = brought_home(track.chosen()), histories(track.saved())
+    chosen, kept_histories = brought_home(track.chosen()), histories(track.saved())
     last = brought_home(track.state.system)
     lost = track.lost(phases[-1].training.starts)
     failures = [
@@ -234,7 +234,7 @@ def _results(
     ]
     return [
         TrainingResult(_seed(chosen, i), _seed(last, i), history, failure)
-        for i, (history, failure) in enumerate(zip(told, failures, strict=True))
+        for i, (history, failure) in enumerate(zip(kept_histories, failures, strict=True))
     ]
 
 
@@ -251,15 +251,15 @@ def _failure(
     reader: Reader,
     look: bool,
 ) -> Failure:
-    """Looks once more at the gradient of the step at which this run gave up, if anyone asks."""
+    """Compute the gradient of the step at which this run failed, to name the groups."""
     step = track.state.recovery.failed_at[seed]
     if not look:
         return Failure(int(step), ())
     phase = phase_at(phases, int(step))
     system = _seed(track.state.system, seed)
-    key, dials = _seed(runs, seed)
+    key, batched = _seed(runs, seed)
     training, weights, mesh = _arguments(system.config, phase, devices)
     batch = _seed(_step_of(reader.take(int(step)), 0), seed)
     again = eqx.filter_jit(batch_gradient)
-    _, gradient = again(system, step, batch, key, training, dials.turn(weights), mesh)
+    _, gradient = again(system, step, batch, key, training, batched.scale(weights), mesh)
     return Failure(int(step), groups_not_finite(gradient))

@@ -3,14 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpssm.data import (
-    Dataset,
-    Normalisation,
-    Recency,
-    WindowSource,
-    make_starts,
-    open_windows,
-)
+from gpssm.data import Dataset, Normalisation, Recency, WindowSource, make_starts, open_windows
 
 from .settings import Training
 
@@ -46,7 +39,7 @@ def make_phases(
 
 
 def make_recency(windows: WindowSource, training: Training) -> Recency | None:
-    """How windows count by their age; None where all count alike."""
+    """Weights of windows by age; None if all are equal."""
     half_life = training.half_life
     return None if half_life is None else Recency.of(windows.starts, half_life)
 

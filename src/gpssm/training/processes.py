@@ -15,8 +15,8 @@ import numpy as np
 from jax.experimental import multihost_utils
 from orbax.checkpoint.multihost import get_barrier_sync_fn
 
-from gpssm.claims import alone_in
-from gpssm.errors import GpssmError, ProcessLostError, expected
+from gpssm.base.errors import GpssmError, ProcessLostError, expected
+from gpssm.base.locks import alone_in
 
 _PATIENCE_MS = 3_600_000
 _meetings = itertools.count()
@@ -41,12 +41,11 @@ def wait_for_all() -> None:
     dead; here they may be apart by an hour, as when one of them writes to a slow disk.
     """
     if are_several():
-        meet = get_barrier_sync_fn()
-        meet(key=f"gpssm-{next(_meetings)}", timeout_ms=_PATIENCE_MS)
+        get_barrier_sync_fn()(key=f"gpssm-{next(_meetings)}", timeout_ms=_PATIENCE_MS)
 
 
 def from_first(content: bytes) -> bytes:
-    """What the first process has, in all of them."""
+    """Send a value of the first process to all."""
     if not are_several():
         return content
     wait_for_all()
@@ -56,7 +55,7 @@ def from_first(content: bytes) -> bytes:
 
 
 def on_first(action: Callable[[], Result]) -> Result | None:
-    """What the first process gets from doing this; None in the others.
+    """Call a function in the first process only; None in the others.
 
     An error that gpssm explains is raised in all of them: none waits for one that has left.
     """
@@ -76,7 +75,7 @@ def on_first(action: Callable[[], Result]) -> Result | None:
 
 @contextmanager
 def alone(folder: str | Path, field: str) -> Iterator[None]:
-    """In a folder, as those who train together: the first one holds it, all are refused it."""
+    """Hold the lock of a folder for all processes: the first one takes it."""
     with ExitStack() as held:
         on_first(lambda: held.enter_context(alone_in(Path(folder), field)))
         yield
@@ -92,7 +91,7 @@ def largest(number: int) -> int:
 
 @contextmanager
 def lost_processes_explained() -> Iterator[None]:
-    """What JAX raises when a process has gone is no fault of this one: say so, and what to do."""
+    """Turn the error of JAX after a lost process into one that says what to do."""
     try:
         yield
     except GpssmError:
@@ -102,8 +101,8 @@ def lost_processes_explained() -> Iterator[None]:
             raise
         given = f"no answer from another process ({str(error).splitlines()[0]})"
         remedy = (
-            "Its own output says why it has stopped. Start all of them again with the same "
-            "command: with a run_dir they go on from the last checkpoint."
+            "See its output for the reason. Start all of them again with the same "
+            "command: with a run_dir they resume from the last checkpoint."
         )
         wanted = f"all {jax.process_count()} to be there"
         raise ProcessLostError(expected("training", given, wanted, remedy)) from error

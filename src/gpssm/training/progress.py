@@ -1,6 +1,6 @@
-"""How training tells where it is: a bar in a terminal, log lines elsewhere, or silence.
+"""Progress of training: a bar in a terminal, log lines elsewhere, or nothing.
 
-A `Progress` is a context that is told of every chunk of steps. It only shows; it never decides.
+A `Progress` is a context that shows every chunk of steps. It never changes the training.
 """
 
 import sys
@@ -8,12 +8,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
-from types import TracebackType
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as RichProgress
+
+from gpssm.base.progress import Bar
 
 _RECENT = 20  # chunks over which the speed is measured
 
@@ -24,12 +23,7 @@ class Progress(Protocol):
 
     def __enter__(self) -> "Progress": ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: Any) -> None: ...
 
     def update(self, step: int, terms: dict[str, float]) -> None:
         """`step` steps are done; `terms` are averages over the last ones."""
@@ -40,6 +34,9 @@ ProgressFactory = Callable[[str, int], Progress]
 
 
 class _Silent:
+    def __init__(self, title: str, total: int) -> None:
+        pass
+
     def __enter__(self) -> "Progress":
         return self
 
@@ -66,29 +63,21 @@ class _Pace:
         return f"{speed:.3g} steps/s, left {left}"
 
 
-class _Bar(_Silent):
+class _TrainingBar(Bar):
     def __init__(self, title: str, total: int) -> None:
-        self._rich = RichProgress(
+        columns = (
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=12),
             MofNCompleteColumn(),
             TextColumn("{task.fields[terms]}"),
             TextColumn("{task.fields[pace]}"),
-            console=Console(stderr=True),
         )
-        self._task = self._rich.add_task(title, total=total, terms="compiling …", pace="")
+        super().__init__(title, total, *columns, terms="compiling …", pace="")
         self._pace = _Pace(total)
-
-    def __enter__(self) -> "Progress":
-        self._rich.__enter__()
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self._rich.__exit__(*args)  # type: ignore[arg-type]
 
     def update(self, step: int, terms: dict[str, float]) -> None:
         pace = self._pace.update(time.monotonic(), step)
-        self._rich.update(self._task, completed=step, terms=_words(terms), pace=pace)
+        self.show(completed=step, terms=_words(terms), pace=pace)
 
 
 class _LogLines(_Silent):
@@ -119,20 +108,9 @@ def _words(terms: dict[str, float]) -> str:
     return " ".join(f"{name} {value:.3g}" for name, value in terms.items())
 
 
-def silent(title: str, total: int) -> Progress:
-    """Shows nothing."""
-    del title, total
-    return _Silent()
-
-
-def bar(title: str, total: int) -> Progress:
-    """A bar with the terms of the ELBO, the steps per second and the time left."""
-    return _Bar(title, total)
-
-
-def log_lines(title: str, total: int) -> Progress:
-    """Plain lines on standard error."""
-    return _LogLines(title, total)
+silent: ProgressFactory = _Silent
+bar: ProgressFactory = _TrainingBar  # with the terms of the ELBO, the speed and the time left
+log_lines: ProgressFactory = _LogLines  # on standard error
 
 
 def automatic(quiet: bool) -> ProgressFactory:

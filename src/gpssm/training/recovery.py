@@ -1,4 +1,4 @@
-"""What happens where steps are not finite: skip them, go back, take smaller steps, give up.
+"""Recovery from steps that are not finite: skip, roll back, reduce the step, stop.
 
 All of it is part of the compiled step, for each seed alone, and of the checkpoints.
 """
@@ -15,7 +15,7 @@ from gpssm.inference import System
 Tree = TypeVar("Tree")
 
 IN_A_ROW = 10  # steps that are not finite, after which training goes back
-ROLLBACKS = 3  # after which it gives up
+ROLLBACKS = 3  # after which training fails
 _PROVEN = 25  # finite steps that must follow a snapshot before training goes back to it
 _SMALLER = 0.1  # factor on the learning rate at each roll-back
 
@@ -29,7 +29,7 @@ class Snapshot(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """The way back of one seed, and how often it was taken."""
+    """Snapshots of one seed, and its number of roll-backs."""
 
     good: Snapshot
     candidate: Snapshot  # becomes the good one when enough finite steps have followed it
@@ -37,7 +37,7 @@ class Recovery(NamedTuple):
     in_a_row: Int[Array, ""]
     rollbacks: Int[Array, ""]
     rate_scale: Float[Array, ""]
-    failed_at: Int[Array, ""]  # the step at which it gave up; -1: it has not
+    failed_at: Int[Array, ""]  # the step at which it failed; -1: it has not
 
 
 def fresh_recovery(snapshot: Snapshot) -> Recovery:
@@ -49,14 +49,14 @@ def fresh_recovery(snapshot: Snapshot) -> Recovery:
 def recover(
     recovery: Recovery, now: Snapshot, finite: Bool[Array, ""], step: Int[Array, ""]
 ) -> tuple[Recovery, Snapshot, Bool[Array, ""]]:
-    """What to remember after a step, where to go on, and whether that is a roll-back.
+    """Update after a step: new recovery, new snapshot, and whether it was rolled back.
 
-    When it gives up it stays where it is, so that the gradient there can be looked at.
+    After a failure the state stays as it is, so that its gradient can be examined.
     """
     in_a_row = jnp.where(finite, 0, recovery.in_a_row + 1)
     lost = in_a_row >= IN_A_ROW
     back, give_up = lost & (recovery.rollbacks < ROLLBACKS), lost & (recovery.failed_at < 0)
-    # One that gave up stands still: finite batches that follow prove nothing.
+    # After a failure nothing changes: later finite batches prove nothing.
     finite_since = recovery.finite_since + (finite & (recovery.failed_at < 0))
     proven = finite_since >= _PROVEN
     good = choose(proven, recovery.candidate, recovery.good)

@@ -1,92 +1,124 @@
 """How to train: batches, optimiser, weights of the ELBO, stages, validation, precision."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypedDict
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from gpssm.base.settings import Settings
 from gpssm.inference import Model, Weights
-from gpssm.settings import Settings
+from gpssm.metrics import selecting_metric
 
 from .groups import RateFactors, check_factors
 
-_DEAR = 10.0  # what a correction should cost where k = 1
+_STATE_KL_AT_K_1 = 10.0  # default weight of the state KL where k = 1
 Factor = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Stage(Settings):
-    """Some steps at the beginning of training with other settings; None: as in `Training`."""
+    """First steps of training with other settings; None: as in `Training`."""
 
     steps: int = Field(ge=1, description="gradient steps of this stage")
     sequence_length: int | None = Field(None, ge=2, description="time steps per sequence")
     batch_size: int | None = Field(None, ge=1, description="sequences per step")
-    state_kl: float | None = Field(None, ge=0, description="weight of the KL of the states")
+    state_kl: float | None = Field(None, ge=0, description="weight of the state KL")
     entropy: float | None = Field(None, ge=0, description="weight of the entropy")
 
 
+class TrainingOptions(TypedDict, total=False):
+    """The settings of `Training` by name, for signatures of functions."""
+
+    steps: int
+    batch_size: int
+    sequence_length: int
+    stride: int
+    starts: int
+    half_life: float | None
+    stages: Sequence[Stage]
+    learning_rate: float
+    rate_factors: Mapping[str, float]
+    schedule: Literal["cosine", "constant"]
+    warmup_steps: int
+    clip_norm: float
+    average: float
+    state_kl: float | None
+    inducing_kl: float
+    entropy: float
+    kl_warmup_steps: int
+    precision: Literal["mixed", "float64"]
+    validate_steps: int
+    validation_metric: str
+    validation_warmup: int
+    patience: int | None
+    calibrate: bool
+    checkpoint_steps: int
+    checkpoint_seconds: float
+
+
 class Training(Settings):
-    """Settings of the training loop. The defaults suit a log of some hundred to thousand rows."""
+    """Settings of the training loop. The defaults suit logs of hundreds to thousands of rows."""
 
     steps: int = Field(1000, ge=1, description="gradient steps")
     batch_size: int = Field(10, ge=1, description="sequences per step")
     sequence_length: int = Field(50, ge=2, description="time steps per sequence")
     stride: int = Field(1, ge=1, description="rows between the starts of two sequences")
     starts: int = Field(
-        1, ge=1, description="trainings of each seed, of which one is kept that has not failed"
+        1, ge=1, description="random restarts per seed; keeps the first that has not failed"
     )
     half_life: float | None = Field(
         None,
         gt=0,
         allow_inf_nan=False,
-        description="rows after which data count half: for plants that drift; None: all",
+        description="age in rows at which data have half the weight; None: equal weights",
     )
-    stages: tuple[Stage, ...] = Field(
-        (), description="what comes first, with other settings; see below"
-    )
+    stages: tuple[Stage, ...] = Field((), description="first steps with other settings; see below")
     # Optimiser
     learning_rate: float = Field(0.1, gt=0, description="highest learning rate of Adam")
     rate_factors: Annotated[dict[str, Factor], AfterValidator(check_factors)] = Field(
-        RateFactors(), description="learning rates of groups of parameters; see below"
+        RateFactors(), description="factors on the learning rate, by group of parameters; see below"
     )
     schedule: Literal["cosine", "constant"] = Field(
-        "cosine", description="of the learning rate after its warm-up"
+        "cosine", description="schedule of the learning rate after its warm-up"
     )
-    warmup_steps: int = Field(20, ge=0, description="over which the learning rate rises from 0")
-    clip_norm: float = Field(100.0, gt=0, description="largest norm of a gradient per time step")
+    warmup_steps: int = Field(20, ge=0, description="steps of rising learning rate")
+    clip_norm: float = Field(100.0, gt=0, description="largest gradient norm per time step")
     average: float = Field(
-        0.99, ge=0, lt=1, description="memory of the average of the parameters; predictions use it"
+        0.99, ge=0, lt=1, description="decay of the parameter average that predictions use"
     )
     # Weights of the ELBO
     state_kl: float | None = Field(
-        None, ge=0, description="weight of the KL of the conditioned states; None: 10 / k, or 1"
+        None, ge=0, description="weight of the state KL; None: the larger of 10 / k and 1"
     )
     inducing_kl: float = Field(
-        1.0, ge=0, description="1: the KL of the inducing values counts once for all the data"
+        1.0, ge=0, description="weight of the KL of the inducing values; 1: once for all the data"
     )
     entropy: float = Field(0.0, ge=0, description="weight of the entropy of the backward pass")
     kl_warmup_steps: int = Field(
-        0, ge=0, description="over which the weights of both KLs rise to their value"
+        0, ge=0, description="steps over which the weights of both KLs rise from 0"
     )
     precision: Literal["mixed", "float64"] = Field(
         "mixed", description="mixed: factorisation in float64, rollout in float32"
     )
-    # Validation, where fit is given some
+    # Validation, if fit has validation data
     validate_steps: int = Field(100, ge=1, description="steps between two validations")
-    validation_metric: Literal["rmse", "log_likelihood"] = Field(
-        "rmse", description="which score of the forecasts decides what is best"
+    validation_metric: str = Field(
+        "rmse", description="name of the metric that selects the best parameters"
     )
-    validation_warmup: int = Field(16, ge=1, description="outputs that a scored forecast sees")
+    validation_warmup: int = Field(16, ge=1, description="warm-up of a scored forecast, in rows")
     patience: int | None = Field(
-        None, ge=1, description="validations without a better one until training stops; None: never"
+        None, ge=1, description="validations without improvement before a stop; None: no limit"
     )
-
     calibrate: bool = Field(
-        True, description="set the noise, at the end, so that long forecasts are most likely"
+        True, description="after training, set the noise that makes long forecasts most likely"
     )
-    # Checkpoints, where fit has a run_dir
-    checkpoint_steps: int = Field(1000, ge=1, description="steps between two checkpoints, at most")
-    checkpoint_seconds: float = Field(
-        60.0, ge=0, description="seconds between two checkpoints, at most"
-    )
+    # Checkpoints, if fit has a run_dir
+    checkpoint_steps: int = Field(1000, ge=1, description="most steps between checkpoints")
+    checkpoint_seconds: float = Field(60.0, ge=0, description="most seconds between checkpoints")
+
+    @field_validator("validation_metric")
+    @classmethod
+    def _tells_better_from_worse(cls, name: str) -> str:
+        return selecting_metric(name, "validation_metric").name
 
     @model_validator(mode="after")
     def _stages_leave_some_steps(self) -> "Training":
@@ -100,7 +132,7 @@ class Training(Settings):
 
     @property
     def dtype(self) -> str:
-        """Of the rollout."""
+        """Floating-point type of the rollout."""
         return "float64" if self.precision == "float64" else "float32"
 
     def phases(self) -> tuple[tuple[int, "Training"], ...]:
@@ -117,17 +149,17 @@ class Training(Settings):
         share = self.sequence_length / rows
         count = model.draw.kl_count(self.sequence_length)
         return Weights(
-            state_kl=price_of_corrections(model.k) if self.state_kl is None else self.state_kl,
+            state_kl=default_state_kl(model.k) if self.state_kl is None else self.state_kl,
             inducing_kl=self.inducing_kl * share / count,
             entropy=self.entropy,
             parameter_kl=share,  # once for all the data
         )
 
 
-def price_of_corrections(k: float) -> float:
-    """The weight of the KL of the states where none is given: 10 for k = 1, and 1 from k = 10 on.
+def default_state_kl(k: float) -> float:
+    """The default weight of the state KL: 10 for k = 1, and 1 from k = 10 on.
 
-    With k = 1 and a weight of 1, as in a bound on the evidence, a model may lean on corrections
+    With k = 1 and a weight of 1, as in a bound on the evidence, a model may rely on corrections
     that a forecast does not have: docs/method.md.
     """
-    return max(1.0, _DEAR / k)
+    return max(1.0, _STATE_KL_AT_K_1 / k)

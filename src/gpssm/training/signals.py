@@ -23,7 +23,7 @@ class TrainingStopped(SystemExit):
 def stop(number: int, step: int, run_dir: Path) -> NoReturn:
     """Leave, with what is to be said then."""
     name = signal.Signals(number).name
-    remedy = "Run the same command again to go on."
+    remedy = "Run the same command again to resume."
     raise TrainingStopped(
         128 + number, f"Stopped at step {step} by {name}; saved in {run_dir}. {remedy}"
     )
@@ -31,7 +31,7 @@ def stop(number: int, step: int, run_dir: Path) -> NoReturn:
 
 @contextmanager
 def stops_told() -> Iterator[None]:
-    """Say how to go on, after all that a progress display has to say at its end."""
+    """Say how to resume, after the last output of the progress display."""
     try:
         yield
     except TrainingStopped as stopped:
@@ -48,7 +48,7 @@ class StopRequest:
 
 @contextmanager
 def watch_signals() -> Iterator[StopRequest]:
-    """Notes SIGINT and SIGTERM in place of dying of them; a second one acts as usual."""
+    """Record SIGINT and SIGTERM instead of stopping; a second one acts as usual."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request  # only the main thread may handle signals

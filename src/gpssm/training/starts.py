@@ -1,7 +1,7 @@
-"""Several starts from one seed, so that a fit that fails is not the one that is kept.
+"""Random restarts: train each seed several times and keep one that has not failed.
 
-Training looks at short sequences, and from some starts it ends where these are explained and a long
-simulation goes wrong. The ELBO hardly tells; a simulation of the same data does.
+Training looks at short sequences. Some starts explain these but not a long simulation, which the
+ELBO hardly tells; a simulation of the same data does.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,13 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm.inference import System
+from gpssm.metrics import metrics
 
 from .loop import TrainingResult
-from .validation import Score, Stretches, loss_of, score
+from .validation import Stretches, score
 
 FAILED = 1.25  # times the lowest error, on rows that all were trained on
+_score = eqx.filter_jit(score)
 
 
 def start_keys(seed: int, starts: int) -> list[PRNGKeyArray]:
@@ -32,23 +34,23 @@ def keep_one(
     held_out: Stretches | None,
     metric: str,
 ) -> list[TrainingResult]:
-    """Of every `starts` results, which belong to one seed, one.
+    """Keep one of every `starts` results, which belong to one seed.
 
-    The one that forecasts the held-out stretches best. Where none are held out, the first that has
-    not failed on its own: the lowest error there would be that of the one that has over-fitted
-    most. Where the data are too short for a forecast, the one with the highest ELBO. A start that
-    gave up is kept only where all of them did.
+    It is the one that forecasts the held-out stretches best. Where none are held out, it is the
+    first that has not failed on its own: the lowest error there may mean overfitting. Where the
+    data are too short for a forecast, the highest ELBO decides. A start that failed is kept only
+    where all of them did.
     """
 
     def choose(found: Sequence[TrainingResult]) -> TrainingResult:
-        sound = [each for each in found if each.failure is None] or list(found[:1])
-        if len(sound) == 1:
-            return sound[0]
+        finished = [each for each in found if each.failure is None] or list(found[:1])
+        if len(finished) == 1:
+            return finished[0]
         if held_out is not None:
-            return sound[int(np.argmin(_losses(sound, held_out, metric)))]
+            return finished[int(np.argmin(_losses(finished, held_out, metric)))]
         if own is not None:
-            return sound[first_to_hold(_losses(sound, own, "rmse"))]
-        return max(sound, key=lambda each: each.history.final_elbo)
+            return finished[first_to_hold(_losses(finished, own, "rmse"))]
+        return max(finished, key=lambda each: each.history.final_elbo)
 
     return [choose(results[i : i + starts]) for i in range(0, len(results), starts)]
 
@@ -59,15 +61,11 @@ def first_to_hold(errors: Sequence[float]) -> int:
 
 
 def open_loop_loss(system: System, stretches: Stretches, metric: str = "rmse") -> float:
-    """How bad the forecasts of these stretches are: infinite where they are not finite."""
-    loss = float(loss_of(_score(system, stretches), metric))
+    """Open-loop error on these stretches; infinite if a forecast is not finite."""
+    found = _score(system, stretches, (metric,))
+    loss = float(metrics()[metric].loss(found[metric]))
     return loss if np.isfinite(loss) else np.inf
 
 
 def _losses(results: Sequence[TrainingResult], stretches: Stretches, metric: str) -> list[float]:
     return [open_loop_loss(each.average, stretches, metric) for each in results]
-
-
-@eqx.filter_jit
-def _score(system: System, stretches: Stretches) -> Score:
-    return score(system, stretches)

@@ -33,7 +33,7 @@ class TrainingState(NamedTuple):
 
 
 class StepInfo(NamedTuple):
-    """What one step tells: the terms of the ELBO, and how the step went."""
+    """Info of one step: the terms of the ELBO, and whether it was accepted."""
 
     elbo: Elbo
     gradient_norm: Float[Array, ""]
@@ -43,25 +43,25 @@ class StepInfo(NamedTuple):
     rolled_back: Bool[Array, ""]
 
 
-class Dials(NamedTuple):
-    """Settings of one run as data: runs that differ only in them train in one program."""
+class BatchedSettings(NamedTuple):
+    """Settings of one run as arrays: runs that differ only in them train in one program."""
 
     learning_rate: Float[Array, ""]
     inducing_kl: Float[Array, ""]
 
     @classmethod
-    def of(cls, training: Training) -> "Dials":
-        """Where these settings have them."""
+    def of(cls, training: Training) -> "BatchedSettings":
+        """The values that `training` has for them."""
         return cls(*(jnp.asarray(getattr(training, name), float) for name in cls._fields))
 
-    def turn(self, weights: Weights) -> Weights:
-        """The weights of a program, made those of this run."""
+    def scale(self, weights: Weights) -> Weights:
+        """Scale the weights of a program to those of this run."""
         return weights._replace(inducing_kl=self.inducing_kl * weights.inducing_kl)
 
 
-def undialled(training: Training) -> Training:
-    """All other settings: what a program is compiled for."""
-    return training.replace(**dict.fromkeys(Dials._fields, 1.0))
+def without_batched(training: Training) -> Training:
+    """Set the batched settings to one: a program is compiled for the others only."""
+    return training.replace(**dict.fromkeys(BatchedSettings._fields, 1.0))
 
 
 def no_steps(seeds: int) -> StepInfo:
@@ -102,7 +102,7 @@ def train_step(
     state: TrainingState,
     batch: Rows,
     key: PRNGKeyArray,
-    dials: Dials,
+    batched: BatchedSettings,
     training: Training,
     weights: Weights,
     mesh: Mesh,
@@ -114,24 +114,18 @@ def train_step(
     """
     parameters: Any = state.system  # a Flat: see `run_chunk`
     terms, slopes = batch_gradient(
-        parameters.system(), state.step, batch, key, training, dials.turn(weights), mesh
+        parameters.system(), state.step, batch, key, training, batched.scale(weights), mesh
     )
     gradient = parameters.like(slopes)
     norm = optax.tree.norm(gradient)
     finite = jnp.isfinite(terms.total) & jnp.isfinite(norm)
     share = rate_schedule(training)(state.step) * state.recovery.rate_scale
-    rate = dials.learning_rate * share
+    rate = batched.learning_rate * share
     moved = _move(state, gradient, rate, finite, training)
     recovery, now, back = recover(state.recovery, moved, finite, state.step)
     skipped = state.skipped + (~finite).astype(jnp.int32)
-    info = StepInfo(
-        _per_time_step(terms, training.sequence_length),
-        norm,
-        rate,
-        state.recovery.rate_scale,
-        ~finite,
-        back,
-    )
+    per_step = _per_time_step(terms, training.sequence_length)
+    info = StepInfo(per_step, norm, rate, state.recovery.rate_scale, ~finite, back)
     return TrainingState(*now, state.step + 1, skipped, recovery), info
 
 
@@ -155,16 +149,13 @@ def batch_gradient(
         terms = elbo(keys, system, sequences, weights._replace(entropy=entropy))
         return -terms.total / length, terms
 
-    def gradient_of(
-        system: System, keys: Keys, sequences: Sequences, weights: Weights
-    ) -> tuple[Elbo, System]:
-        gradient, terms = jax.grad(loss, has_aux=True)(system, keys, sequences, weights)
-        return terms, gradient
-
     sequences, share = from_batch_first(*batch), kl_share(step, training)
     entropy = weights.entropy  # not traced: without it there is nothing to compute
-    now = _warmed(weights, share)
-    terms, gradient = over_devices(gradient_of, mesh)(system, keys, sequences, now)
+    now = weights._replace(
+        state_kl=share * weights.state_kl, inducing_kl=share * weights.inducing_kl
+    )
+    gradient_of = over_devices(jax.grad(loss, has_aux=True), mesh)
+    gradient, terms = gradient_of(system, keys, sequences, now)
     frozen = {name: factor for name, factor in training.rate_factors.items() if factor == 0}
     return terms, scale_groups(gradient, frozen)
 
@@ -172,12 +163,6 @@ def batch_gradient(
 def kl_share(step: Int[Array, ""], training: Training) -> Float[Array, ""]:
     """1/n, 2/n, …, 1: the share of their weights that the KLs have while they warm up."""
     return jnp.minimum((step + 1).astype(float) / max(training.kl_warmup_steps, 1), 1.0)
-
-
-def _warmed(weights: Weights, share: Float[Array, ""]) -> Weights:
-    return weights._replace(
-        state_kl=share * weights.state_kl, inducing_kl=share * weights.inducing_kl
-    )
 
 
 def _per_time_step(terms: Elbo, length: int) -> Elbo:
@@ -194,7 +179,7 @@ def _move(
     finite: Bool[Array, ""],
     training: Training,
 ) -> Snapshot:
-    """Where a step leads; where it is not finite, or training has given up, it stays."""
+    """The state after a step; unchanged if the step is not finite or training has failed."""
     direction, optimiser = make_optimiser(training).update(gradient, state.optimiser, state.system)
     if training.rate_factors:
         direction = direction.like(scale_groups(direction.system(), training.rate_factors))

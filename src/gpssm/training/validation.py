@@ -1,5 +1,6 @@
-"""How good the forecasts of unseen data are, while training goes on; and the best so far."""
+"""Validation during training: scores on held-out data, and the best parameters."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,17 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from gpssm.base.errors import DataError, expected
 from gpssm.data import Dataset, Normalisation, Rows, open_windows
-from gpssm.errors import DataError, expected
 from gpssm.inference import Sequences, System
 from gpssm.inference.rollout import predict
-from gpssm.inference.sequences import from_batch_first, repeat_particles
-from gpssm.model import gaussian_log_density
+from gpssm.inference.sequences import from_batch_first
+from gpssm.metrics import Sample, metrics
+from gpssm.metrics.scores import variation
 
 from .settings import Training
 
 LONGEST = 500  # time steps of a scored forecast
-_SIGN = {"rmse": 1.0, "log_likelihood": -1.0}  # that makes a loss of a score
+_ALWAYS = ("rmse", "log_likelihood")  # always reported
+
+# Metrics of the open-loop forecasts by name, in normalised units and without the warm-up.
+Scores = dict[str, Any]  # arrays of JAX or of NumPy, with an axis of seeds where there are several
 
 
 class Stretches(NamedTuple):
@@ -30,13 +35,6 @@ class Stretches(NamedTuple):
     scored: Bool[Array, "time outputs batch"]  # measured, and after the warm-up
 
 
-class Score(NamedTuple):
-    """Of the open-loop forecasts of one model, in normalised units and without the warm-up."""
-
-    rmse: Float[Array, ""]
-    log_likelihood: Float[Array, ""]
-
-
 class Best(NamedTuple):
     """The best parameters of each seed, and how long ago any seed has found better ones."""
 
@@ -46,10 +44,14 @@ class Best(NamedTuple):
     stale: Int[Array, ""]  # validations since then
 
 
-def no_scores(steps: int, seeds: int) -> Score:
+def validated_metrics(deciding: str) -> tuple[str, ...]:
+    """Names of the reported metrics: RMSE, log-likelihood, and the selecting one."""
+    return tuple(dict.fromkeys((*_ALWAYS, deciding)))
+
+
+def no_scores(names: Sequence[str], steps: int, seeds: int) -> Scores:
     """Steps after which nothing was validated."""
-    blank: Any = np.full((steps, seeds), np.nan)
-    return Score(blank, blank.copy())
+    return {name: np.full((steps, seeds), np.nan) for name in names}
 
 
 def cut_stretches(data: Dataset, normalisation: Normalisation, training: Training) -> Stretches:
@@ -70,7 +72,7 @@ def cut_stretches(data: Dataset, normalisation: Normalisation, training: Trainin
 
 
 def _length(rows: int, warmup: int) -> int:
-    """As few equal pieces of the shortest experiment as are short enough."""
+    """Length of the fewest equal pieces of the shortest experiment that are short enough."""
     return max(-(-rows // -(-rows // LONGEST)), warmup + 1)
 
 
@@ -93,9 +95,9 @@ def make_stretches(rows: Rows, training: Training) -> Stretches:
 
 
 @eqx.filter_jit
-def score_seeds(systems: System, stretches: Stretches) -> Score:
+def score_seeds(systems: System, stretches: Stretches, names: tuple[str, ...]) -> Scores:
     """The scores of several seeds, whose parameters are stacked along the first axis."""
-    return jax.vmap(lambda system: score(system, stretches))(systems)
+    return jax.vmap(lambda system: score(system, stretches, names))(systems)
 
 
 def forecast(system: System, stretches: Stretches) -> Float[Array, "time outputs n"]:
@@ -108,25 +110,26 @@ def forecast(system: System, stretches: Stretches) -> Float[Array, "time outputs
     return system.model.emission.observe(x)
 
 
-def score(system: System, stretches: Stretches) -> Score:
-    """RMSE of the mean and log-likelihood of the mixture, over all that is scored."""
-    y, known, particles = stretches.y, stretches.scored, system.config.particles
-    seen = forecast(system, stretches)
-    mean = jnp.mean(seen.reshape(*y.shape, particles), axis=-1)
-    error = jnp.sum(jnp.where(known, jnp.square(mean - y), 0.0)) / jnp.sum(known)
-    # log p(y[t]) = log mean over the particles of Π N(y; x, Σy), with all outputs together
-    noise = system.model.emission.noise.astype(seen.dtype)[None, :, None]
-    density = gaussian_log_density(repeat_particles(y, particles), seen, noise)
-    density = jnp.sum(jnp.where(repeat_particles(known, particles), density, 0.0), axis=1)
-    density = density.reshape(y.shape[0], y.shape[2], particles)
-    mixture = jax.nn.logsumexp(density, axis=-1) - jnp.log(particles)
-    counted = jnp.any(known, axis=1)
-    return Score(jnp.sqrt(error), jnp.sum(jnp.where(counted, mixture, 0.0)) / jnp.sum(counted))
+def score(system: System, stretches: Stretches, names: tuple[str, ...]) -> Scores:
+    """The metrics of these names, pooled over all outputs and all that is scored."""
+    sample = _make_sample(system, stretches)
+    table = metrics()
+    parts = {name: (table[name].joint or table[name].formula)(sample) for name in names}
+    return {name: table[name].pooled(part, sample.known) for name, part in parts.items()}
 
 
-def loss_of(found: Score, metric: str) -> Float[Array, "*seeds"]:
-    """The score that decides, the smaller the better."""
-    return _SIGN[metric] * getattr(found, metric)
+def _make_sample(system: System, stretches: Stretches) -> Sample:
+    """The forecasts of all stretches, one after the other."""
+    y, known = (_in_a_row(each[..., None])[0] for each in (stretches.y, stretches.scored))
+    seen = forecast(system, stretches).reshape(*stretches.y.shape, system.config.particles)
+    noise = jnp.sqrt(system.model.emission.noise.astype(seen.dtype))[None]
+    return Sample(_in_a_row(seen), noise, y, known, jnp.ones_like(noise), variation(y, known))
+
+
+def _in_a_row(values: Array) -> Array:
+    """[time, outputs, batch, particles] as [particles, time · batch, outputs]."""
+    time, outputs, batch, particles = values.shape
+    return jnp.transpose(values, (3, 0, 2, 1)).reshape(particles, time * batch, outputs)
 
 
 def nothing_yet(systems: System, seeds: int) -> Best:
@@ -137,7 +140,7 @@ def nothing_yet(systems: System, seeds: int) -> Best:
 
 @eqx.filter_jit
 def better_of(best: Best, systems: System, loss: Float[Array, " seeds"], step: Array) -> Best:
-    """For each seed the old parameters or the new ones. A loss that is not a number never wins."""
+    """Keep the better parameters of each seed; a loss that is NaN never wins."""
     better = loss < best.loss
     return Best(
         choose_seeds(better, systems, best.system),

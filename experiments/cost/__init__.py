@@ -1,0 +1,1 @@
+"""The time of a training step and of a forecast, by method."""

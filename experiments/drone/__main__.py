@@ -1,0 +1,7 @@
+"""`python -m experiments.drone`: see `study`."""
+
+import sys
+
+from .study import main
+
+sys.exit(main())

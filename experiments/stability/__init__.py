@@ -1,0 +1,1 @@
+"""Mean-square stability of three fitted models."""

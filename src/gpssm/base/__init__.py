@@ -1,0 +1,1 @@
+"""Shared by all packages: errors, settings, atomic writes, locks, start-up."""

@@ -1,0 +1,1 @@
+"""Data sets by name: measured benchmarks, and simulators."""

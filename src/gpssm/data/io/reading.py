@@ -1,0 +1,45 @@
+"""`gpssm.read`: your own files as a data set."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from gpssm.data.benchmarks.sources import cache_folder
+from gpssm.data.dataset import Dataset
+
+from .conversion import converted
+from .files import read_table
+from .tables import Name, Request, check_table
+
+
+def read(
+    paths: Path | str | Sequence[Path | str],
+    *,
+    outputs: Name | Sequence[Name],
+    inputs: Name | Sequence[Name] = (),
+    time: Name | None = None,
+    experiment: Name | None = None,
+    sampling_time: float | None = None,
+    units: Mapping[str, str] = MappingProxyType({}),
+    name: str | None = None,
+    on_disk: bool | Path | str = False,
+) -> Dataset:
+    """From CSV, TSV, text, Parquet, MAT (v5, v7.3) or NPZ files; each is an experiment.
+
+    Columns are chosen by name (or position). `time` names a column of seconds or dates, from
+    which the sampling time comes; `experiment` a column that names the experiment. An empty
+    cell of an output is a missing value. In MAT and NPZ files time runs along the longest side
+    of a matrix, and the channels of a matrix `y` are `y[0]`, `y[1]`, …
+
+    With `on_disk` a Parquet file may be larger than the memory. It is converted, once, to arrays
+    in the user's cache, or below the folder that is given, and they stay there.
+    """
+    several = [paths] if isinstance(paths, str | Path) else list(paths)
+    request = Request.of(outputs, inputs, time, experiment)
+    title = name or (Path(several[0]).stem if len(several) == 1 else "data")
+    if on_disk:
+        folder = cache_folder() / "arrays" if on_disk is True else Path(on_disk)
+        files = [converted(path, request, folder) for path in several]
+    else:
+        files = [check_table(read_table(path), request) for path in several]
+    return Dataset.from_checked(files, request, sampling_time, units, title)

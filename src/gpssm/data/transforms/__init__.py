@@ -1,0 +1,1 @@
+"""Trends and drifts: removed before a fit, added back to a forecast."""

@@ -1,0 +1,110 @@
+"""A linear model in innovation form, in normalised units, and its forecasts.
+
+    x[t+1] = A x[t] + B u[t] + K e[t]
+    y[t]   = C x[t] + D u[t] + e[t]          e[t] ~ N(0, R)
+
+The last entry of u[t] is a constant one: what a system does at rest is part of B and D. While
+outputs are seen, e[t] is their distance from the prediction; after that it is drawn.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from gpssm.data import Normalisation
+from gpssm.metrics.forecast import Forecast
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """The matrices, the covariance of x[1], and the units of the data."""
+
+    A: Float[np.ndarray, "states states"]
+    B: Float[np.ndarray, "states inputs_and_one"]
+    C: Float[np.ndarray, "outputs states"]
+    D: Float[np.ndarray, "outputs inputs_and_one"]
+    K: Float[np.ndarray, "states outputs"]
+    R: Float[np.ndarray, "outputs outputs"]
+    initial: Float[np.ndarray, "states states"]
+    normalisation: Normalisation
+    description: str = ""
+
+    def predict(
+        self,
+        u: Float[np.ndarray, "time inputs"],
+        y_warmup: Float[np.ndarray, "warmup outputs"],
+        *,
+        particles: int = 500,
+        seed: int = 0,
+    ) -> Forecast:
+        """Forecast all time steps of `u`: one step ahead in the warm-up, then open loop.
+
+        The noise comes in pairs of opposite sign: the mean of the particles is exact.
+        """
+        shape = -(-particles // 2), len(u), len(self.R)
+        noise = np.random.default_rng(seed).standard_normal(shape) @ _root(self.R).T
+        means = self._means(u, y_warmup, np.concatenate([noise, -noise])[:particles])
+        back = self.normalisation
+        mean, std = back.y_mean_back(means), back.y_std_back(np.sqrt(np.diag(self.R)))
+        return Forecast(np.asarray(mean), np.asarray(std), seed, len(y_warmup))
+
+    def predict_mean(
+        self, u: Float[np.ndarray, "time inputs"], y_warmup: Float[np.ndarray, "warmup outputs"]
+    ) -> Float[np.ndarray, "time outputs"]:
+        """The mean of the forecast alone."""
+        means = self._means(u, y_warmup, np.zeros((1, len(u), len(self.R))))
+        return np.asarray(self.normalisation.y_mean_back(means[0]))
+
+    def _means(
+        self, u: np.ndarray, y_warmup: np.ndarray, noise: Float[np.ndarray, "n time outputs"]
+    ) -> Float[np.ndarray, "n time outputs"]:
+        """E y[t] given the noise before t, for every row of noise, normalised."""
+        warmup = len(y_warmup)
+        y = np.full(noise.shape[1:], np.nan)
+        y[:warmup] = self.normalisation.y(y_warmup)
+        u = with_one(np.asarray(self.normalisation.u(u)))
+        x = np.tile(self._first_state(u[:warmup], y[:warmup]), (len(noise), 1))
+        return self._roll(x, u, y, noise)
+
+    def _roll(
+        self,
+        x: Float[np.ndarray, "n states"],
+        u: Float[np.ndarray, "time inputs_and_one"],
+        y: Float[np.ndarray, "time outputs"],
+        noise: Float[np.ndarray, "n time outputs"],
+    ) -> Float[np.ndarray, "n time outputs"]:
+        """E y[t] along the recursion; NaN marks an output that is not known."""
+        means = np.empty_like(noise)
+        with np.errstate(over="ignore", invalid="ignore"):  # an unstable model may well diverge
+            for t in range(len(u)):
+                means[:, t] = x @ self.C.T + self.D @ u[t]
+                e = np.where(np.isnan(y[t]), noise[:, t], y[t] - means[:, t])
+                x = x @ self.A.T + self.B @ u[t] + e @ self.K.T
+        return means
+
+    def _first_state(self, u: np.ndarray, y: np.ndarray) -> Float[np.ndarray, " states"]:
+        """E x[1] given the warm-up, under x[1] ~ N(0, initial).
+
+        The innovations are linear in x[1], so rolling out zero and every unit vector gives
+        all that the Gaussian conditional needs, gaps in the warm-up included.
+        """
+        states, known = len(self.A), ~np.isnan(y)
+        starts = np.concatenate([np.zeros((1, states)), np.eye(states)])
+        means = self._roll(starts, u, y, np.zeros((states + 1, *y.shape)))
+        effect = (means[1:] - means[0])[:, known].T
+        rest = (y - means[0])[known]
+        R = np.kron(np.eye(len(y)), self.R)[np.ix_(known.ravel(), known.ravel())]
+        gain = self.initial @ effect.T
+        return gain @ np.linalg.lstsq(effect @ gain + R, rest, rcond=None)[0]
+
+
+def with_one(u: Float[np.ndarray, "time inputs"]) -> Float[np.ndarray, "time inputs_and_one"]:
+    """The inputs and, as the last column, a constant one."""
+    return np.concatenate([u, np.ones((len(u), 1))], axis=1)
+
+
+def _root(covariance: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """A square root, also of a covariance without full rank."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
