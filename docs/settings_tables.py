@@ -2,19 +2,20 @@
 
     python docs/settings_tables.py
 
-Each table stands between the comments `<!-- begin NAME -->` and `<!-- end NAME -->`. A test
-compares the page with what this script would write.
+Each table stands between the comments `<!-- begin NAME -->` and `<!-- end NAME -->`. The settings
+that people change first have a table of their own; the other tables leave them out. A test compares
+the page with what this script would write.
 """
 
 import re
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 import gpssm
-from gpssm.settings import Settings
+from gpssm.base.settings import OneOf, Settings
 from gpssm.study import Search
 
 PAGE = Path(__file__).with_name("settings.md")
@@ -26,26 +27,61 @@ TABLES: dict[str, type[Settings]] = {
     "Search": Search,
     "Cluster": gpssm.Cluster,
 }
+FIRST = {
+    "Model": [
+        "dim_x",
+        "k",
+        "lag",
+        "inducing_points",
+        "kernel",
+        "particles",
+        "start",
+        "function_draw",
+    ],
+    "Training": [
+        "steps",
+        "learning_rate",
+        "sequence_length",
+        "batch_size",
+        "starts",
+        "half_life",
+        "state_kl",
+    ],
+}
 _BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
-def table(settings: type[Settings]) -> str:
-    """One row per field: name, default, what is allowed, what it means."""
+def tables() -> dict[str, str]:
+    """All tables by name: the settings to change first, then the others of each group."""
+    first = ["| setting | of | default | allowed | meaning |", "|---|---|---|---|---|"]
+    for group, names in FIRST.items():
+        fields = TABLES[group].model_fields
+        first += [_row(name, fields[name], f"`{group}` | ") for name in names]
+    others = {group: _others(group, settings) for group, settings in TABLES.items()}
+    return {"First": "\n".join(first), **others}
+
+
+def _others(group: str, settings: type[Settings]) -> str:
     rows = ["| setting | default | allowed | meaning |", "|---|---|---|---|"]
-    for name, field in settings.model_fields.items():
-        meaning = (field.description or "see below").replace("|", "\\|")
-        default = "required" if field.is_required() else f"`{_value(field.default)}`"
-        rows.append(f"| `{name}` | {default} | {_allowed(field)} | {meaning} |")
+    left = settings.model_fields.items()
+    rows += [_row(name, field) for name, field in left if name not in FIRST.get(group, ())]
     return "\n".join(rows)
+
+
+def _row(name: str, field: FieldInfo, group: str = "") -> str:
+    """One field: name, default, what is allowed, what it means."""
+    meaning = (field.description or "see below").replace("|", "\\|")
+    default = "required" if field.is_required() else f"`{_value(field.default)}`"
+    return f"| `{name}` | {group}{default} | {_allowed(field)} | {meaning} |"
 
 
 def updated(page: str) -> str:
     """The text of the page with fresh tables."""
-    for name, settings in TABLES.items():
+    for name, table in tables().items():
         begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
         if begin not in page or end not in page:
             raise SystemExit(f"{PAGE.name}: got no {begin} … {end}, expected a place for the table")
-        fresh = f"{begin}\n\n{table(settings)}\n\n{end}"
+        fresh = f"{begin}\n\n{table}\n\n{end}"
         page = re.sub(f"{begin}.*?{end}", lambda _, text=fresh: text, page, flags=re.DOTALL)
     return page
 
@@ -56,10 +92,12 @@ def _value(value: Any) -> str:
 
 def _allowed(field: FieldInfo) -> str:
     """The type, or the list of choices, with the bounds of a number."""
+    registered = [each.names for each in field.metadata if isinstance(each, OneOf)]
     parts = []
     for kind in _kinds(field.annotation):
-        if get_origin(kind) is Literal:
-            parts.append(", ".join(f"`{_value(choice)}`" for choice in get_args(kind)))
+        if get_origin(kind) is Literal or registered:
+            choices = registered[0] if registered else get_args(kind)
+            parts.append(", ".join(f"`{_value(choice)}`" for choice in choices))
         else:
             parts.append("`None`" if kind is type(None) else f"{_type(kind)}{_bounds(field)}")
     return " or ".join(parts)
@@ -75,7 +113,7 @@ def _type(kind: Any) -> str:
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:
     """The members of a union, or the annotation itself."""
-    return get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
 def _bounds(field: FieldInfo) -> str:

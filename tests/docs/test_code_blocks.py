@@ -18,15 +18,16 @@ from typer.testing import CliRunner
 
 import gpssm
 from gpssm.cli import app
-from gpssm.cli.configuration import RunConfig, read_config
 from gpssm.cli.sweeping import read_study
-from gpssm.data.benchmarks import BENCHMARKS
-from gpssm.data.sources import on_disk
-from gpssm.report.evaluation import Protocol
+from gpssm.data.benchmarks.sets import BENCHMARKS
+from gpssm.data.benchmarks.sources import on_disk
+from gpssm.evaluation.scoring import Protocol
+from gpssm.workflow.configuration import RunConfig, read_config
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [path for path in (*sorted(DOCS.glob("*.md")), ROOT / "README.md") if path.is_file()]
+FRONT = (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+PAGES = [path for path in (*sorted(DOCS.rglob("*.md")), *FRONT) if path.is_file()]
 STEPS = 2  # of every fit in the documentation: the tests ask whether it runs, not how well
 
 # What .ci/run and the Makefile do themselves, or what stands for a program of the reader's own
@@ -80,8 +81,11 @@ def brief(fit):
 def brief_fits(monkeypatch):
     for name in ("fit", "fit_candidates"):
         monkeypatch.setattr(gpssm, name, brief(getattr(gpssm, name)))
-    monkeypatch.setattr("gpssm.demo.fit", gpssm.fit)
-    monkeypatch.setattr("gpssm.demo.PROTOCOL", Protocol(warmup=16, horizon=60, particles=20))
+    for place in ("demo", "fitting"):
+        monkeypatch.setattr(f"gpssm.workflow.{place}.fit", gpssm.fit)
+    monkeypatch.setattr(
+        "gpssm.workflow.demo.PROTOCOL", Protocol(warmup=16, horizon=60, particles=20)
+    )
     monkeypatch.setattr("gpssm.study.trials.fit_candidates", gpssm.fit_candidates)
     # `prepare` sets up the whole process, and this one runs other tests too.
     monkeypatch.setattr(gpssm, "prepare", lambda cores=1: None)
@@ -139,8 +143,8 @@ def dry_run(words):
 
 def accept(module, arguments):
     """In the place of a study of hours: its own parser takes the arguments."""
-    importlib.import_module(module)._parse(arguments)
-    return 0
+    package = importlib.util.find_spec(module).submodule_search_locations is not None
+    importlib.import_module(f"{module}.__main__" if package else module)._parse(arguments)
 
 
 @pytest.fixture
@@ -148,7 +152,6 @@ def laboratory(tmp_path, monkeypatch):
     """A folder with the files that the pages speak of, in which no study really runs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("gpssm.cli.reproduction.run_module", accept)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("log", "tomorrow", "another-day"):
         shutil.copy(ROOT / "examples" / "two_tank.csv", f"{name}.csv")
@@ -220,9 +223,19 @@ def test_the_tables_of_settings_are_those_of_the_code():
     module = script("settings_tables")
     page = module.PAGE.read_text(encoding="utf-8")
     assert page == module.updated(page), "run: python docs/settings_tables.py"
+    assert sum(map(len, module.FIRST.values())) == 15
+    assert page.index("<!-- begin First -->") < page.index("<details")
     for settings in module.TABLES.values():
         for name, field in settings.model_fields.items():
             assert field.description or f"**`{name}`**" in page, name
+
+
+def test_the_page_on_choosing_begins_with_what_to_change_when():
+    page = (DOCS / "choosing.md").read_text(encoding="utf-8")
+    _, first, *_ = re.split(r"^## ", page, flags=re.MULTILINE)
+    assert first.startswith("What to change when")
+    rows = re.findall(r"^\| (?!the report says)\S.*\|$", first, re.MULTILINE)
+    assert 8 <= len(rows) <= 12
 
 
 def test_the_reference_has_every_public_name_and_no_other():
@@ -233,7 +246,8 @@ def test_the_reference_has_every_public_name_and_no_other():
 def test_every_dependency_has_its_reason_and_no_other_has():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    wanted = [re.match(r"[\w-]+", each)[0] for group in groups for each in group]
+    names = [re.match(r"[\w-]+", each)[0] for group in groups for each in group]
+    wanted = [name for name in names if name != "gpssm"]  # an extra that holds other extras
     page = (DOCS / "dependencies.md").read_text(encoding="utf-8")
     reasons = re.findall(r"^\| `([\w-]+)` \| \S.*\|$", page, re.MULTILINE)
     assert sorted(reasons) == sorted(wanted)
@@ -255,6 +269,11 @@ def test_the_names_of_the_notation_are_in_the_files_it_gives(row):
     for name in code:
         for part in re.findall(r"[A-Za-z_]\w*", name):
             assert re.search(rf"\b{part}\b", source), f"{part} is not in {files}"
+
+
+def test_the_citation_has_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {gpssm.__version__}\n" in text
 
 
 def test_no_page_names_a_place_on_somebodys_machine():
