@@ -79,6 +79,8 @@ def test_outputs_are_scored_apart_and_pooled_in_units_of_their_spread(fitted):
     scores = fitted.scoring.seeds[0].scores
     spread = np.array([part.y.std(axis=0) for part in record().train])[0]
     assert scores.output_names == ("level", "flow")
+    np.testing.assert_allclose(scores["nrmse"], scores["rmse"] / spread)
+    assert scores.pooled["rmse"] == pytest.approx(np.sqrt(np.mean(scores["nrmse"] ** 2)))
     assert scores.overall("rmse") == scores.pooled["rmse"]
 
 
