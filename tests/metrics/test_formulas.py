@@ -1,7 +1,8 @@
-"""Metrics of the mean, by hand and away from zero."""
+"""Metrics of the mean and of the interval, by hand and away from zero."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from gpssm import Forecast
 
@@ -32,3 +33,19 @@ def test_a_perfect_forecast_fits_by_100_per_cent_and_the_mean_by_0():
     for mean, fit in ((y, 100.0), (np.full(3, y.mean()), 0.0)):
         forecast = Forecast(mean[None, :, None], np.ones(1))
         assert forecast.score(y)["fit_percent"][0] == pytest.approx(fit)
+
+
+def test_interval_score_is_the_width_and_forty_times_the_miss():
+    half = stats.norm.ppf(0.975)
+    y = np.array([0.0, half + 0.5, -half - 0.25])
+    forecast = Forecast(np.zeros((1, 3, 1)), np.ones(1))
+    assert forecast.score(y)["interval_score"][0] == pytest.approx(2 * half + 40 * 0.75 / 3)
+
+
+def test_the_interval_of_the_truth_has_the_lowest_interval_score():
+    y = np.random.default_rng(0).standard_normal((4000, 1))
+    found = [
+        Forecast(np.zeros((1, 4000, 1)), np.array([std])).score(y)["interval_score"][0]
+        for std in (0.6, 1.0, 1.7)
+    ]
+    assert found[1] < min(found[0], found[2])
