@@ -1,13 +1,5 @@
-"""The VoliroX drone: figure 4 (forces) and figure 3b (test error against sequence length).
+"""Trainings of the VoliroX drone by method and length of the sequences, and their errors."""
 
-    python -m experiments.drone            both figures, from scratch where results are missing
-    python -m experiments.drone --quick    few steps, into runs/quick
-
-Every finished training is a record of `results/drone.json`, the one that figure 4 shows also
-a model file beside it in `runs`; a second start goes on where the first stopped.
-"""
-
-import argparse
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -21,7 +13,7 @@ from scipy.signal import savgol_filter
 
 import gpssm
 
-from ..common.files import ROOT, add_record, provenance, read_record
+from ..common.files import add_record, provenance, read_record
 from ..common.open_loop import cut, distance, errors_at, forecast, turn
 from ..common.rigid_body import GRAVITY
 from ..common.rotation import rotate_back
@@ -196,9 +188,6 @@ def _state_at_the_end(y: np.ndarray, rows: int = 12) -> np.ndarray:
     return np.concatenate([fits[0, :3], q, fits[1, :3], to_body @ fits[1, 3:]])
 
 
-# ---------------------------------------------------------------------- the command
-
-
 def compute(methods: Sequence[str], lengths: Sequence[int], steps: int, results: Path) -> None:
     data, _ = flights()
     u, y = cut(data.test.experiments[0], WARMUP, HORIZON, EVERY)
@@ -217,30 +206,3 @@ def compute(methods: Sequence[str], lengths: Sequence[int], steps: int, results:
             add_record(path, [method, str(length)], record)
             print(method, length, record.get("force"), record.get("open_loop"), flush=True)
             jax.clear_caches()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    from . import figures
-
-    options = _parse(arguments)
-    gpssm.prepare(cores=1)
-    results = options.results or ROOT / ("runs/quick/results" if options.quick else "results")
-    steps = QUICK_STEPS if options.quick else options.steps
-    if not options.pages:
-        lengths = options.lengths or (QUICK_LENGTHS if options.quick else LENGTHS)
-        compute(options.methods, lengths, steps, results)
-    for path in figures.write(results, options.figure):
-        print(path)
-    return 0
-
-
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="experiments.drone", description=__doc__)
-    parser.add_argument("--figure", choices=("4", "3b", "both"), default="both")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    parser.add_argument("--lengths", nargs="+", type=int, metavar="STEPS")
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--results", type=Path, help="default: results, with --quick runs/quick")
-    parser.add_argument("--quick", action="store_true", help="two lengths and few steps")
-    parser.add_argument("--pages", action="store_true", help="only draw the figures anew")
-    return parser.parse_args(arguments)
