@@ -8,11 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from gpssm.data import Dataset
-from gpssm.linear import LinearModel, arx, constant_mean
+from gpssm.linear import LinearModel, arx, constant_mean, n4sid
 
 from .gru import FittedGru, GruSettings, fit_gru, width_for
 from .protocol import Predictor
-from .subspace import n4sid
 
 LINEAR: dict[str, Callable[[Dataset], LinearModel]] = {"arx": arx, "n4sid": n4sid}
 

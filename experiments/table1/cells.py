@@ -103,6 +103,7 @@ def _fit_gpssm(
         seed=first,
         seeds=len(_seeds(settings, first)),
         progress=progress,
+        quiet=True,
         **{name: getattr(training, name) for name in type(training).model_fields},
     )
     if settings.calibration_folds:

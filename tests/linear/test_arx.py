@@ -165,3 +165,15 @@ def test_a_channel_that_never_moves_is_forecast_and_scored_without_a_word(recwar
     assert np.isfinite(forecast.score(y).pooled["log_likelihood"])
     assert np.isfinite(constant_mean(y, 300).score(y).pooled["log_likelihood"])
     assert not recwarn.list
+
+
+def test_one_step_ahead_the_error_is_the_noise_and_the_future_is_not_seen():
+    u, y = simulate(3000)
+    model = fit_arx(Dataset.from_arrays(y, u), ORDER)
+    rng = np.random.default_rng(0)
+    rng.standard_normal((3000, 2))
+    e = rng.multivariate_normal(np.zeros(2), NOISE, 3000)  # as `simulate` draws it
+    found = model.predict_one_step(u, y)
+    np.testing.assert_allclose((y - found)[20:], e[20:], atol=0.05)
+    later = np.where(np.arange(3000)[:, None] >= 100, 0.0, y)
+    np.testing.assert_array_equal(model.predict_one_step(u, later)[:101], found[:101])

@@ -98,15 +98,29 @@ def arx(data: Dataset, orders: Sequence[ArxOrder] = ARX_ORDERS, folds: int = FOL
 
     Where gaps leave too few rows with a whole past, straight lines bridge them.
     """
+    order, bridge = arx_order(data, orders, folds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return fit_arx(without_gaps(data) if bridge else data, order)
+
+
+def arx_order(
+    data: Dataset, orders: Sequence[ArxOrder] = ARX_ORDERS, folds: int = FOLDS
+) -> tuple[ArxOrder, bool]:
+    """The order that simulates held-out stretches best, and whether gaps must be bridged."""
     longest = max(len(run) for run in data)
     usable = [o for o in orders if max(o.outputs, o.inputs) < longest // folds - 1] or orders[:1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            return fit_arx(data, choose(fit_arx, usable, data, folds))
+            return choose(fit_arx, usable, data, folds), False
         except DataError:
-            data = replace(data, experiments=tuple(map(_bridged, data.experiments)))
-            return fit_arx(data, choose(fit_arx, usable, data, folds))
+            return choose(fit_arx, usable, without_gaps(data), folds), True
+
+
+def without_gaps(data: Dataset) -> Dataset:
+    """The same data with straight lines in its gaps."""
+    return replace(data, experiments=tuple(map(_bridged, data.experiments)))
 
 
 def _bridged(run: Experiment) -> Experiment:

@@ -4,21 +4,31 @@
     y[t]   = C x[t] + D u[t] + e[t]          e[t] ~ N(0, R)
 
 The last entry of u[t] is a constant one: what a system does at rest is part of B and D. While
-outputs are seen, e[t] is their distance from the prediction; after that it is drawn.
+outputs are seen, e[t] is their distance from the prediction; after that it is drawn. A model with
+an alignment sees u[t+1−delay] in place of u[t], with a delay for each input.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Complex, Float
 
 from gpssm.data import Normalisation
 from gpssm.metrics.forecast import Forecast
 
+from .alignment import Alignment, aligned
+from .states import Noise
+
+_SETTLED, _TENFOLD = 0.05, 10.0
+_ON_THE_CIRCLE = 1e-9  # of a radius: neither decays nor grows
+
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """The matrices, the covariance of x[1], and the units of the data."""
+    """The matrices, the covariance of x[1], and the units of the data.
+
+    `noise` is that of states and sensors from which K and R follow, where it is known.
+    """
 
     A: Float[np.ndarray, "states states"]
     B: Float[np.ndarray, "states inputs_and_one"]
@@ -29,6 +39,26 @@ class LinearModel:
     initial: Float[np.ndarray, "states states"]
     normalisation: Normalisation
     description: str = ""
+    alignment: Alignment | None = None
+    noise: Noise | None = None
+
+    @property
+    def poles(self) -> Complex[np.ndarray, " states"]:
+        """The eigenvalues of A, the slowest first."""
+        values = np.linalg.eigvals(self.A).astype(complex)
+        return values[np.argsort(-np.abs(values))]
+
+    @property
+    def settling_time(self) -> float:
+        """Steps until the slowest mode has decayed to 5 %; infinite for an integrator.
+
+        With modes outside of the unit circle: until an error has grown tenfold in the fastest one.
+        """
+        radius = float(np.abs(self.poles[0]))
+        if abs(radius - 1.0) < _ON_THE_CIRCLE:
+            return float("inf")
+        share = _TENFOLD if radius > 1.0 else _SETTLED
+        return float(np.log(share) / np.log(radius)) if radius > 0 else 0.0
 
     def predict(
         self,
@@ -56,6 +86,19 @@ class LinearModel:
         means = self._means(u, y_warmup, np.zeros((1, len(u), len(self.R))))
         return np.asarray(self.normalisation.y_mean_back(means[0]))
 
+    def predict_one_step(
+        self,
+        u: Float[np.ndarray, "time inputs"],
+        y: Float[np.ndarray, "time outputs"],
+        warmup: int = 16,
+    ) -> Float[np.ndarray, "time outputs"]:
+        """Every output from all before it; the state begins where the warm-up says."""
+        back, normal_y = self.normalisation, np.asarray(self.normalisation.y(y))
+        normal_u = with_one(np.asarray(back.u(u)))
+        x = self._first_state(normal_u[:warmup], normal_y[:warmup])[None]
+        means = self._roll(x, normal_u, normal_y, np.zeros((1, *y.shape)))
+        return np.asarray(back.y_mean_back(means[0]))
+
     def _means(
         self, u: np.ndarray, y_warmup: np.ndarray, noise: Float[np.ndarray, "n time outputs"]
     ) -> Float[np.ndarray, "n time outputs"]:
@@ -63,7 +106,8 @@ class LinearModel:
         warmup = len(y_warmup)
         y = np.full(noise.shape[1:], np.nan)
         y[:warmup] = self.normalisation.y(y_warmup)
-        u = with_one(np.asarray(self.normalisation.u(u)))
+        u = np.asarray(self.normalisation.u(u))
+        u = with_one(u if self.alignment is None else aligned(u, self.alignment))
         x = np.tile(self._first_state(u[:warmup], y[:warmup]), (len(noise), 1))
         return self._roll(x, u, y, noise)
 

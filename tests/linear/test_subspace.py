@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from experiments.table1.subspace import SubspaceOrder, fit_n4sid, n4sid
 
 from gpssm import Dataset
+from gpssm.linear.subspace import SubspaceOrder, fit_n4sid, n4sid
 
 A = np.array([[0.9, 0.3, 0.0], [-0.3, 0.8, 0.1], [0.0, 0.0, 0.6]])
 B = np.array([[0.5, 0.0], [0.0, 0.4], [0.3, -0.5]])
