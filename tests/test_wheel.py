@@ -72,7 +72,8 @@ def test_the_wheel_holds_every_file_of_the_package_and_its_licence(wheel):
         for path in PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"gpssm/report/page.html", "gpssm/py.typed"} <= wanted
+    bundle = {f"gpssm/report/plotly/{name}" for name in ("plotly-basic.min.js", "LICENSE")}
+    assert {"gpssm/report/page.html", "gpssm/py.typed"} | bundle <= wanted
     assert wanted == {name for name in names if name.startswith("gpssm/")}
     assert [name for name in names if name.endswith("licenses/LICENSE")]
 

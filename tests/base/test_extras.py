@@ -18,7 +18,7 @@ from gpssm.base.extras import load_extra
 from support_study import make_data, make_study
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
-LATE = {"pooch", "plotly"}  # are always installed: for downloads and for the report
+LATE = {"pooch"}  # is always installed: for downloads
 
 # pandas loads pyarrow wherever it is installed. So it is hidden, as if it were not: what follows
 # must work all the same.

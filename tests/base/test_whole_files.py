@@ -48,6 +48,16 @@ def test_the_content_is_on_disk_before_the_name_and_the_name_before_the_return(t
     assert events == [("fsync", file), ("rename", file), ("fsync", folder)]
 
 
+def test_new_folders_are_on_disk_before_what_is_in_them(tmp_path, events):
+    path = write_whole(tmp_path / "new" / "deep" / "result.txt", "new")
+    above = [("fsync", each.stat().st_ino) for each in (tmp_path / "new", tmp_path)]
+    assert events[:2] == above
+    assert events[2:] == [
+        ("fsync", path.stat().st_ino), ("rename", path.stat().st_ino),
+        ("fsync", path.parent.stat().st_ino),
+    ]  # fmt: skip
+
+
 def test_a_folder_is_put_in_place_after_all_of_its_files(tmp_path, events):
     part = tmp_path / "arrays.part"
     part.mkdir()

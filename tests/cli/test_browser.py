@@ -7,11 +7,15 @@ skipped, or fail where GPSSM_NO_SKIP is set, as `.ci/run` does on a build machin
 import os
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 from gpssm.report import html
+from gpssm.report.traces import Chart, axis, band, bars, line, points
+from gpssm.workflow.folder import open_folder
+from gpssm.workflow.scoring import write_report
 from support_tools import NO_SKIP, missing_tool
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -19,6 +23,9 @@ CHROMIUM = os.environ.get("GPSSM_CHROMIUM") or next(filter(None, map(shutil.whic
 WANTED = "no Chromium: install it with `apt-get install chromium`, or set GPSSM_CHROMIUM"
 # Skipped here, before the run is fitted that the report is about.
 pytestmark = pytest.mark.skipif(not CHROMIUM and not NO_SKIP, reason=WANTED)
+CHARTS = 11
+# A model of a few training steps need not settle after a step.
+DRAWN = "[data-chart]:has(.main-svg), [data-chart=frequency]:has(.failed)"
 PATIENCE = 60_000  # milliseconds: other tests may keep the machine busy
 SIZES = {"laptop": (1280, 900), "phone": (390, 844)}
 
@@ -60,6 +67,119 @@ def load_page(browser, path, size, scheme):
     return page
 
 
+# What logs call their columns, and what an attacker would.
+NAMES_OF_CHANNELS = (
+    "two  spaces", "line\nbreak", "tab\there", "@ink", "@", "$x^2$ costs 5 $", "%{y} of %{x}",
+    "<b>bold</b><br>", '<a href="https://example.org">link</a>', "100 %", "<!-- ",
+    "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;i&gt;",
+    "=cmd|' /C calc'!A0", "a|b", "'\"`\\",
+    "constructor", "Größe/°C 温度 🌡", "x" * 500,
+)  # fmt: skip
+
+
+def shown_as(name):
+    """How a chart writes a name: what it has no room for is cut."""
+    name = re.sub(r"\s", " ", name).strip()
+    return name if len(name) <= 48 else f"{name[:47]}…"
+
+
+def named_chart(i, name):
+    """A chart with this name wherever a chart has names."""
+    data = [
+        *band([0, 1], [0, 0], [1, 2], name, "@band95"),
+        line([0, 1], [1, 2], name, "@blue"),
+        points([0, 1], [1, 1], name, {"color": "@red"}),
+        bars([0, 1], [1, 1], name, ["@red", "@blue"], "%{y}"),
+    ]
+    layout = {"xaxis": axis(name), "yaxis": axis("y"), "hovermode": "x unified"}
+    figures = {(j,): {"data": data, "layout": layout} for j in range(2)}
+    return Chart(f"chart-{i}", figures, (("name", ["other", name]),))
+
+
+@pytest.fixture(scope="module")
+def named_page(browser, tmp_path_factory):
+    """One chart for every name."""
+    charts = [named_chart(i, name) for i, name in enumerate(NAMES_OF_CHANNELS)]
+    cards = [html.card(chart, name, name) for chart, name in zip(charts, NAMES_OF_CHANNELS)]  # noqa: B905
+    path = tmp_path_factory.mktemp("names") / "names.html"
+    path.write_text(html.page("names", cards, charts), encoding="utf-8")
+    page = load_page(browser, path, "laptop", "light")
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("i", range(len(NAMES_OF_CHANNELS)))
+def test_a_chart_shows_any_name_as_it_is(named_page, i):
+    page, name = named_page, NAMES_OF_CHANNELS[i]
+    chart = page.locator(f"[data-chart=chart-{i}]")
+    for choice in (0, 1):  # the second option has the name itself
+        chart.locator("select").select_option(index=choice)
+        page.wait_for_selector(f"[data-chart=chart-{i}] .xtitle")
+        assert chart.locator(".xtitle").text_content() == shown_as(name)
+    legend = chart.locator(".legendtext").all_text_contents()
+    assert legend == [shown_as(name)] * 4
+    box = chart.locator(".nsewdrag").first
+    box.scroll_into_view_if_needed()
+    box.hover()
+    page.wait_for_selector(f"[data-chart=chart-{i}] .hoverlayer text")
+    assert shown_as(name) in chart.locator(".hoverlayer").text_content()
+
+
+def test_no_name_is_a_link_or_markup(named_page):
+    page = named_page
+    assert page.locator("figure a, figure b, figure img").count() == 0
+    assert page.locator("script").count() == 3
+    assert page.complaints == []
+    assert [url[:5] for url in page.fetched] == ["file:"]
+
+
+def test_a_chart_that_fails_says_so_and_the_others_are_drawn(browser, tmp_path):
+    good = named_chart(1, "good")
+    broken = Chart("broken", {(): {"data": [{"type": "scatter"}], "layout": None}})
+    charts = [broken, good]
+    path = tmp_path / "page.html"
+    path.write_text(html.page("one fails", [html.card(c, "", "") for c in charts], charts))
+    page = load_page(browser, path, "laptop", "light")
+    assert "could not be drawn" in page.locator("[data-chart=broken]").inner_text()
+    assert page.locator("[data-chart=chart-1] .main-svg").count() > 0
+    page.close()
+
+
+def test_a_sentence_stands_where_there_is_no_chart(browser, tmp_path):
+    good = named_chart(1, "good").variants[0,]
+    chart = Chart(
+        "words", {(0,): {"text": "It <b>diverges</b>."}, (1,): good}, (("of", ["a", "b"]),)
+    )
+    path = tmp_path / "page.html"
+    path.write_text(html.page("a sentence", [html.card(chart, "", "")], [chart]))
+    page = load_page(browser, path, "laptop", "light")
+    card = page.locator("[data-chart=words]")
+    for place, drawn in ((0, False), (1, True), (0, False)):
+        card.locator("select").select_option(index=place)
+        page.wait_for_function(
+            f"() => {str(drawn).lower()} === !!document.querySelector('.plot .main-svg')"
+        )
+        assert ("It <b>diverges</b>." in card.inner_text()) != drawn
+    assert page.complaints == []
+    page.close()
+
+
+def test_a_report_with_odd_names_has_all_of_its_charts(browser, folder, tmp_path):
+    """Two spaces or a line break in one name once left the page without any chart."""
+    found = open_folder(folder)
+    odd = replace(
+        found.data, input_names=("@pump  1\n",), output_names=("<a href='x'>%{y}</a>  level",)
+    )
+    path = write_report(found.runs[0], odd, tmp_path / "page.html", scoring=found.score())
+    page = load_page(browser, path, "laptop", "light")
+    page.locator("summary", has_text="Training curves").click()
+    page.wait_for_selector("[data-chart=training] .main-svg")
+    assert page.locator(DRAWN).count() == CHARTS
+    assert page.locator("[data-chart] a[href]").count() == 0
+    assert page.complaints == []
+    page.close()
+
+
 RANGE = "document.querySelector('[data-chart=forecast] .plot').layout.xaxis.range"
 
 
@@ -89,9 +209,10 @@ def test_it_loads_alone_and_fits_the_screen(open_page, size, scheme):
     assert page.complaints == []
     assert [url[:5] for url in page.fetched] == ["file:"]
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
-    charts = page.locator("[data-chart]").count()
-    assert charts == 9
-    assert page.locator("[data-chart] .main-svg").count() >= charts
+    assert page.locator("[data-chart]").count() == CHARTS
+    page.locator("summary", has_text="Training curves").click()
+    page.wait_for_selector("[data-chart=training] .main-svg")
+    assert page.locator(DRAWN).count() == CHARTS
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(int(n) for n in re.findall(r"\d+", ground)[:3]) / 3
     assert brightness > 200 if scheme == "light" else brightness < 60

@@ -1,11 +1,13 @@
 """Every command: what it does, what it says to people and to machines, and how it fails."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -15,9 +17,10 @@ import typer
 
 import gpssm
 from gpssm.cli import app
+from gpssm.cli.forecasting import without_formulas
 from gpssm.metrics import Scores
 from gpssm.training import TrainingStopped
-from gpssm.workflow.folder import open_folder
+from gpssm.workflow.folder import mark, open_folder
 from support_cli import ROWS, all_commands, answer, invoke, write_csv
 
 ROOT = Path(__file__).parents[2]
@@ -25,9 +28,10 @@ COMMANDS = [name for name, _ in all_commands(typer.main.get_command(app))]
 
 
 def one_line(result) -> str:
-    """The only line of an error, without a traceback."""
+    """The only line of an error, without a traceback; remarks about the data may come before it."""
     assert result.exit_code == 1, result.output
-    lines = result.stderr.strip().splitlines()
+    said = result.stderr.strip().splitlines()
+    lines = [line for line in said if not line.startswith("remark: ")]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("error: ")
     assert "Traceback" not in result.output
@@ -81,6 +85,34 @@ def test_fit_ends_with_the_scores_beside_the_baselines_and_the_path_of_the_repor
     scores = json.loads((folder / "scores.json").read_text())
     mean = scores["baselines"]["constant_mean"]["outputs"]["level"]
     assert f"{mean['rmse']:.4g}" in result.stdout
+
+
+def test_fit_and_evaluate_end_with_the_verdict_and_the_next_command(fitted):
+    folder, result = fitted
+    lines = result.stdout.splitlines()
+    verdict = json.loads((folder / "scores.json").read_text())["verdict"]
+    assert list(verdict) == ["seed", "level", "reasons", "next_step"]
+    assert verdict["seed"] == open_folder(folder).choose().seed
+    why = "; ".join(each["text"] for each in verdict["reasons"])
+    assert f"verdict {verdict['level']}: {why}." in lines
+    assert f"next    {verdict['next_step']}" in lines
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert f'class="verdict {verdict["level"].replace(" ", "-")}"' in page
+    assert answer("evaluate", folder)["scores"]["verdict"] == verdict
+    assert f"verdict {verdict['level']}:" in invoke("evaluate", folder).stdout
+
+
+def test_the_rows_of_the_test_part_do_not_enter_the_normalisation(folder, log):
+    """By hand: the first 70 % of the rows, without the gap of the output."""
+    rows = pd.read_csv(log)
+    train = rows.iloc[: round(0.7 * len(rows))]
+    assert abs(rows["pump"].mean() - train["pump"].mean()) > 0.01  # so that it would be seen
+    for run in (gpssm.load(path) for path in sorted(folder.glob("seed-*.gpssm"))):
+        given = run.normalisation
+        np.testing.assert_allclose(given.u_mean, [train["pump"].mean()], rtol=1e-12)
+        np.testing.assert_allclose(given.u_std, [train["pump"].std(ddof=0)], rtol=1e-12)
+        np.testing.assert_allclose(given.y_mean, [train["level"].mean()], rtol=1e-12)
+        np.testing.assert_allclose(given.y_std, [train["level"].std(ddof=0)], rtol=1e-12)
 
 
 def test_the_scores_are_those_of_the_library_after_the_warm_up(folder, log):
@@ -148,7 +180,7 @@ def test_one_fold_holds_nothing_out(fit_arguments, tmp_path):
     mine.write_text("calibration_folds = 1\n" + Path(config).read_text())
     arguments = [mine if each == config else each for each in fit_arguments]
     line = one_line(invoke(*arguments, "--out", tmp_path / "run"))
-    assert "calibration_folds: got 1, expected 0, or at least 2" in line
+    assert "--calibration-folds: got 1, expected 0, or at least 2" in line
 
 
 def test_error_bars_are_set_by_folds_or_by_what_is_held_out_to_validate(fit_arguments, tmp_path):
@@ -157,7 +189,7 @@ def test_error_bars_are_set_by_folds_or_by_what_is_held_out_to_validate(fit_argu
     held_out.write_text("validation = 0.2\n" + Path(config).read_text())
     arguments = [held_out if each == config else each for each in fit_arguments]
     line = one_line(invoke(*arguments, "--calibration-folds", 2, "--out", tmp_path / "run"))
-    assert "calibration_folds: got 2 together with validation = 0.2" in line
+    assert "--calibration-folds: got 2 together with validation = 0.2" in line
 
 
 @pytest.fixture
@@ -185,7 +217,8 @@ def test_fit_names_the_seeds_that_have_failed(copied, fit_arguments, monkeypatch
     rmses = iter([9.0, 9.0, 2.0, 3.0])  # of the two baselines, then of the seeds
 
     def own_rows(*_):
-        return Scores(("level",), {"rmse": np.array([next(rmses)])}, {})
+        scores = Scores(("level",), {"rmse": np.array([next(rmses)])}, {})
+        return SimpleNamespace(scores=scores)
 
     monkeypatch.setattr("gpssm.evaluation.scoring._on_own_rows", own_rows)
     again = invoke(*fit_arguments, "--seeds", 2, "--out", copied)
@@ -208,8 +241,11 @@ def test_the_same_command_does_not_train_again(fitted, fit_arguments, monkeypatc
 
 def test_a_run_is_repeated_from_its_configuration(folder, tmp_path):
     """No option but where to put it: everything else is in the file."""
-    again = answer("fit", "--config", folder / "config.toml", "--out", tmp_path / "again")
-    assert again["scores"] == json.loads((folder / "scores.json").read_text())
+    again = answer("fit", "--config", folder / "config.toml", "--out", tmp_path / "again")["scores"]
+    first = json.loads((folder / "scores.json").read_text())
+    for scores in (again, first):
+        del scores["verdict"]["next_step"]  # it names the folder
+    assert again == first
     first, second = ((p / "config.toml").read_text() for p in (folder, tmp_path / "again"))
     assert first == second
 
@@ -233,7 +269,7 @@ def test_a_log_on_disk_gives_the_same_run_and_is_not_copied(
 
 
 def test_a_registered_data_set_is_not_left_on_disk():
-    assert "on_disk" in one_line(invoke("fit", "dubins", "--on-disk"))
+    assert "--on-disk" in one_line(invoke("fit", "dubins", "--on-disk"))
 
 
 def test_several_files_are_experiments_of_one_system(config, tmp_path, monkeypatch):
@@ -249,7 +285,7 @@ def test_several_files_are_experiments_of_one_system(config, tmp_path, monkeypat
     assert [Path(file) for file in kept.config.data.files] == days
     assert "64 steps open loop after 4 measurements" in invoke("evaluate", run).stdout
     page = (run / "report.html").read_text()
-    assert "<select><option>mon</option><option>tue</option></select>" in page
+    assert "<option value=0>mon</option><option value=1>tue</option></select>" in page
     assert answer("predict", run, *days, "--out", "both.csv")["rows"] == 2 * ROWS
     assert pd.read_csv("both.csv")["experiment"].value_counts().to_dict() == {
         "mon": ROWS, "tue": ROWS,
@@ -277,9 +313,51 @@ def test_a_folder_whose_training_never_began_is_no_obstacle(fit_arguments, confi
     assert "sequence_length" in one_line(invoke(*arguments, "--out", out))
     assert not out.exists()  # refused before anything was written
     out.mkdir()
-    (out / ".data.npz.123.tmp").write_bytes(b"half")
+    mark(out, "run")  # and killed before the run had an identity
+    (out / ".data.npz.123.gpssm-tmp").write_bytes(b"half")
+    (out / "checkpoints").mkdir()
+    (out / ".run.json.123.gpssm-tmp").write_text("{")
     result = invoke(*fit_arguments, "--out", out)
     assert result.exit_code == 0, result.output
+    assert not list(out.glob(".*tmp"))
+
+
+def test_a_folder_with_files_of_the_user_is_left_as_it_is(fit_arguments, log, tmp_path):
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / "data.npz").write_bytes(b"of the user")
+    assert "which holds other files" in one_line(invoke(*fit_arguments, "--out", out))
+    assert [(each.name, each.read_bytes()) for each in out.iterdir()] == [
+        ("data.npz", b"of the user")
+    ]
+
+
+def test_the_folder_of_an_input_file_is_refused(config, tmp_path):
+    """Even if a run has been there before."""
+    mark(tmp_path / "runs", "run")
+    file = write_csv(tmp_path / "runs" / "log.csv")
+    arguments = ["fit", file, "--inputs", "pump", "--outputs", "level", "--config", config]
+    assert "holds the input log.csv" in one_line(invoke(*arguments, "--out", file.parent))
+    assert {each.name for each in file.parent.iterdir()} == {"log.csv", ".gpssm-run"}
+
+
+def test_a_forecast_does_not_replace_its_input(log, tmp_path):
+    copy = tmp_path / "log.csv"
+    copy.write_text(log.read_text())
+    (tmp_path / "link.csv").symlink_to(copy)
+    for out in (copy, tmp_path / "link.csv"):
+        result = invoke("predict", tmp_path, copy, "--out", out, "--overwrite")
+        assert "which is the input" in one_line(result)
+    assert copy.read_text() == log.read_text()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="devices of Unix")
+@pytest.mark.parametrize("command", ["predict", "report", "compare"])
+def test_a_device_is_not_replaced_by_a_file(command, log, tmp_path):
+    words = {"predict": [tmp_path, log], "report": [tmp_path], "compare": [tmp_path, tmp_path]}
+    (tmp_path / "null").symlink_to("/dev/null")  # should it be replaced, then only the link
+    result = invoke(command, *words[command], "--out", tmp_path / "null", "--overwrite")
+    assert "null, which is a device or a pipe, expected the name of a file" in one_line(result)
 
 
 def test_data_of_another_pace_are_refused(folder, log, tmp_path):
@@ -357,7 +435,7 @@ def test_ctrl_c_outside_of_training_is_no_traceback(fit_arguments, monkeypatch, 
             "DATA: got 'furnac', expected a file, or a data set of `gpssm data list`. "
             "Nearest: furnace",
         ),
-        (["furnace", "--outputs", "CO2"], "outputs: got ('CO2',) together with the data set"),
+        (["furnace", "--outputs", "CO2"], "--outputs: got CO2 together with the data set"),
         (["--config", "nowhere.toml"], "--config: got nowhere.toml, which is no file"),
     ],
 )
@@ -368,7 +446,7 @@ def test_errors_are_one_line(arguments, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("steps = 3", "steps: unknown setting"),
+        ("steps = 3", "unknown outside of a section, expected it below [training]"),
         ("model = 3", "model: got 3"),
         ("[model]\nkernel = 'foo'", "kernel"),
         ("[data]\nunits = 3", "units"),
@@ -430,7 +508,7 @@ def test_predict_writes_the_forecast_of_the_best_seed(folder, tmp_path):
     forecast = run.predict(data.u, data.y[:4], particles=10)
     np.testing.assert_allclose(table["level mean"], forecast.mean[:, 0], rtol=1e-6)
     np.testing.assert_allclose(table["level 97.5%"], forecast.quantile(0.975)[:, 0], rtol=1e-6)
-    assert table["time"].tolist()[:3] == [0.0, 0.5, 1.0]
+    assert table["t"].tolist()[:3] == [0.0, 0.5, 1.0]  # the user's column
     assert (table["part"] == "warm-up").sum() == 4
 
 
@@ -452,6 +530,30 @@ def test_predict_uses_every_row_up_to_the_last_measurement(folder, tmp_path):
     assert "40 rows, of which the outputs of the first 25 are used; seed" in " ".join(told.split())
     asked = answer("predict", folder, new, "--warmup", 9, "--out", out, "--overwrite")
     assert asked["warmup"] == [9]
+
+
+def test_too_few_measurements_are_told_once_for_all_experiments(folder, tmp_path):
+    """Of two states one is measured, in both files."""
+    files = [write_csv(tmp_path / f"{seed}.csv", rows=30, seed=seed) for seed in (1, 2)]
+    for file in files:
+        frame = pd.read_csv(file)
+        frame.loc[1:, "level"] = np.nan
+        frame.to_csv(file, index=False)
+    result = invoke("predict", folder, *files, "--out", tmp_path / "f.csv", "--warmup", 4)
+    assert result.exit_code == 0, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("warning: the warm-up: got 1 measurement, expected at least 2")
+
+
+def test_no_text_of_a_forecast_is_a_formula_to_a_spreadsheet(folder, log, tmp_path):
+    given, out = tmp_path / "=cmd|calc.csv", tmp_path / "f.csv"
+    shutil.copy(log, given)
+    answer("predict", folder, given, "--out", out)
+    assert set(pd.read_csv(out)["experiment"]) == {"'=cmd|calc"}
+    headers = ["experiment", "=1+1", "@SUM(1) mean", " -2", "+3 std", "level - 1"]
+    table = without_formulas(pd.DataFrame([["a", -1.0, 2.0, 3.0, 4.0, 5.0]], columns=headers))
+    assert list(table) == ["experiment", "'=1+1", "'@SUM(1) mean", "' -2", "'+3 std", "level - 1"]
+    assert table.iloc[0, 1] == -1.0  # a number stays a number
 
 
 def test_predict_takes_the_seed_it_is_told(folder, log, tmp_path):
@@ -486,7 +588,7 @@ def test_report_writes_the_page_anew(folder):
     page = folder / "report.html"
     page.unlink()
     assert answer("report", folder)["reports"] == [str(page)]
-    assert page.stat().st_size > 1_000_000
+    assert 1_000_000 < page.stat().st_size < 2_000_000
 
 
 def test_compare_names_both_runs_and_what_differs(folder, config, log, tmp_path):
@@ -499,6 +601,12 @@ def test_compare_names_both_runs_and_what_differs(folder, config, log, tmp_path)
     assert "tiny &lt;run&gt;" in page
     assert "<td>training.learning_rate</td><td>0.1</td><td>0.01</td>" in page
     assert "All runs forecast the same test data." in page
+    content = page.split('type="application/json">')[1].split("</script>")[0]
+    charts = {key: chart["variants"] for key, chart in json.loads(content).items()}
+    for figure in (charts["forecast"]["0|0"], charts["horizon"]["0"]):
+        names = [trace.get("name") for trace in figure["data"]]
+        assert {"linear ARX", "constant mean"} <= set(names)
+    assert re.search(r"<th>linear ARX</th>.*RMSE \[cm\]", page)
 
 
 @pytest.mark.parametrize("command", [["evaluate"], ["report"], ["predict", "x.csv"]])
@@ -526,13 +634,37 @@ def test_data_fetch_loads_by_name():
 
 
 def test_data_check_shows_columns_then_remarks(log):
-    assert "120 rows, columns t, pump, level" in invoke("data", "check", log).stdout
     arguments = ["data", "check", log, "--inputs", "pump", "--outputs", "level"]
     found = answer(*arguments)
     assert "the longest gap of an output is 3 rows" in found["remarks"]
     assert found["missing"] == pytest.approx(3 / ROWS)
-    assert "no time column" in invoke(*arguments).stdout
+    assert "name the time column" in invoke(*arguments).stdout
     assert "no problems found" not in invoke(*arguments).stdout
+
+
+def test_data_check_and_fit_make_the_same_remarks_before_training(
+    fit_arguments, tmp_path, monkeypatch
+):
+    def stop(*_, **__):
+        raise gpssm.DataError("no training here")
+
+    monkeypatch.setattr("gpssm.cli.fitting.fit_folder", stop)
+    frame = pd.read_csv(fit_arguments[1])
+    frame.loc[100:110, "pump"], frame.loc[60, "level"] = 30.0, -9999.0
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    columns = [tmp_path / "odd.csv", "--inputs", "pump", "--outputs", "level"]
+    checked = answer("data", "check", *columns, "--time", "t")["remarks"]
+    fitted = invoke("fit", *columns, *fit_arguments[-2:], "--out", tmp_path / "run")
+    lines = fitted.stderr.splitlines()
+    assert [line.removeprefix("remark: ") for line in lines if "remark" in line] == checked
+    assert any("level is -9999 in 1 rows" in line for line in checked)
+    assert any("of the test values of pump lie outside" in line for line in checked)
+    assert "no training here" in lines[-1]
+
+
+def test_a_registered_data_set_is_checked_too():
+    assert answer("data", "check", "kink")["remarks"][-1].startswith("no inputs")
+    assert "no problems found" in invoke("data", "check", "two_tanks").stdout
 
 
 def test_data_check_names_file_column_and_row(tmp_path):
@@ -547,19 +679,59 @@ def test_data_check_names_file_column_and_row(tmp_path):
 
 @pytest.mark.parametrize("name", ["report.html", "notes.txt"])
 def test_demo_leaves_other_files_alone(name, monkeypatch, tmp_path):
-    monkeypatch.setattr("gpssm.workflow.demo.main", lambda out, quiet: {"out": out})
+    monkeypatch.setattr("gpssm.workflow.demo.main", lambda out, **_: {"out": out})
     (tmp_path / name).write_text("mine")
     result = invoke("demo", "--out", tmp_path)
-    if name == "report.html":  # what an earlier demo left
-        assert result.exit_code == 0
-    else:
-        assert "holds other files" in one_line(result)
+    assert "holds other files" in one_line(result)
     assert "which is a file" in one_line(invoke("demo", "--out", tmp_path / name))
 
 
+@pytest.mark.parametrize("left", [[".gpssm-demo"], ["two_tanks.gpssm", "report.html"]])
+def test_demo_may_be_repeated(left, monkeypatch, tmp_path):
+    """Also where a version without a marker has been."""
+    monkeypatch.setattr("gpssm.workflow.demo.main", lambda out, **_: {"out": out})
+    for name in left:
+        (tmp_path / name).write_text("")
+    assert invoke("demo", "--out", tmp_path).exit_code == 0
+
+
 def test_demo_says_where_its_report_is(monkeypatch, tmp_path):
-    result = {"report": tmp_path / "report.html", "scores": {}}
-    monkeypatch.setattr("gpssm.workflow.demo.main", lambda out, quiet: {**result, "out": out})
+    result, asked = {"report": tmp_path / "report.html", "scores": {}}, []
+
+    def main(out, silent, quiet):
+        asked.append((silent, quiet))
+        return {**result, "out": out}
+
+    monkeypatch.setattr("gpssm.workflow.demo.main", main)
     assert answer("demo", "--out", "here") == {
         "report": str(tmp_path / "report.html"), "scores": {}, "out": "here",
     }  # fmt: skip
+    answer("demo", "--out", "here", "--quiet")
+    assert asked == [(True, False), (True, True)]
+
+
+def test_a_file_is_named_once(log, fit_arguments):
+    assert f"{log} 2 times" in one_line(invoke(*fit_arguments, "--test", log))
+    assert f"{log} 2 times" in one_line(invoke("fit", log, *fit_arguments[1:]))
+
+
+def test_a_name_with_a_line_break_is_listed_in_one_line(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('"u\nin",y\n1,2\n2,4\n3,5\n')
+    assert "  'u\\nin'" in invoke("data", "check", path).stdout.splitlines()
+
+
+def test_a_name_with_a_comma_is_told_how_to_be_quoted(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('"flow, in",y\n1,2\n2,4\n3,5\n')
+    line = one_line(invoke("data", "check", path, "--inputs", "flow, in", "--outputs", "y"))
+    assert """quote a name with a comma twice: '"flow, in"'""" in line
+
+
+def test_what_is_for_python_is_not_said_on_the_command_line(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("t,u,y\n0,1,2\n1,2,3\n5,1,2\n7,2,2\n8,2,2\n")
+    options = "--inputs", "u", "--outputs", "y", "--time", "t"
+    line = one_line(invoke("data", "check", path, *options))
+    assert "(--resample 1.5)" in line
+    assert "Python" not in line

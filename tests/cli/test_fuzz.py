@@ -54,7 +54,11 @@ def assert_readable(result):
     assert "Traceback" not in result.output
     assert "error: unexpected" not in result.stderr, result.stderr  # what nobody foresaw
     if result.exit_code == 1:
-        lines = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
+        lines = [
+            line
+            for line in result.stderr.splitlines()
+            if not line.startswith(("warning: ", "remark: "))
+        ]
         assert len(lines) == 1
         assert lines[0].startswith("error: ")
 
@@ -145,6 +149,8 @@ def write_arrays(path, arrays):
         frame.to_parquet(path)
     elif suffix == ".mat":
         scipy.io.savemat(path, arrays)
+    elif suffix == ".xlsx":
+        frame.to_excel(path, index=False)
     else:
         frame.to_csv(path, sep={".csv": ",", ".tsv": "\t"}.get(suffix, " "), index=False)
 

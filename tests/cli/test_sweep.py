@@ -6,9 +6,10 @@ import re
 import pandas as pd
 import pytest
 
+import gpssm
 from gpssm import ConfigError
 from support_cli import answer, invoke, write_csv
-from support_study import pretend
+from support_study import make_data, make_study, pretend
 
 STUDY = """
 method = "pr-ssm"
@@ -153,3 +154,30 @@ def test_lost_trials_are_an_error_after_all_else_is_told(study, tmp_path, monkey
     assert "trials.parquet" in result.stdout
     assert "worker died" in result.stderr
     assert result.stderr.rstrip().endswith("Run the same command again to fit the missing trials.")
+
+
+def test_a_study_that_was_killed_before_its_first_file_goes_on(study, pretended, tmp_path):
+    out = tmp_path / "study"
+    out.mkdir()
+    (out / ".study.json.123.gpssm-tmp").write_text("{")
+    result = invoke("sweep", study, "--out", out)
+    assert result.exit_code == 0, result.output
+    left = out / "trials.parquet" / ".tank-000000.parquet.123.gpssm-tmp"
+    left.write_text("PAR1")
+    assert invoke("sweep", study, "--out", out).exit_code == 0
+    assert not list(out.rglob(".*-tmp"))
+
+
+def test_the_folder_of_an_input_is_refused(study, pretended, tmp_path):
+    """Even if a study has been there before."""
+    (tmp_path / "study.json").write_text("{}")
+    assert "holds the input log.csv" in one_line(invoke("sweep", study, "--out", tmp_path))
+    assert {each.name for each in tmp_path.iterdir()} == {"log.csv", "study.toml", "study.json"}
+
+
+def test_a_table_of_the_user_is_neither_read_nor_replaced(pretended, tmp_path):
+    (tmp_path / "trials.parquet").mkdir()
+    (tmp_path / "trials.parquet" / "lag-000000.parquet").write_text("of the user")
+    with pytest.raises(ConfigError, match=r"out: got .*holds trials\.parquet but no study\.json"):
+        gpssm.sweep(make_study(), {"lag": make_data()}, out=tmp_path, quiet=True)
+    assert (tmp_path / "trials.parquet" / "lag-000000.parquet").read_text() == "of the user"

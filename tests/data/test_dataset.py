@@ -46,7 +46,7 @@ def test_a_list_of_numbers_is_one_experiment_and_a_list_of_arrays_several():
 def test_nan_in_an_output_is_a_gap():
     data = Dataset.from_arrays([1.0, np.nan, 3.0], [0.0, 0.0, 1.0])
     np.testing.assert_array_equal(data[0].mask[:, 0], [True, False, True])
-    assert "33.3% of the outputs missing" in str(data)
+    assert "33.3 % of the outputs missing" in str(data)
 
 
 @pytest.mark.parametrize(
@@ -262,3 +262,42 @@ def test_it_prints_as_a_short_table():
     for word in ("crane", "0.2 s", "force, torque", "y1, y2", "train", "test", "decimate(2)"):
         assert word in text
     assert len(text.splitlines()) < 10
+
+
+# ---------------------------------------------------------------------- another test part
+
+
+def _level(unit="degC", **more):
+    return Dataset.from_arrays(np.arange(20.0), np.ones(20), output_units=[unit], **more)
+
+
+def test_a_test_part_has_the_units_of_training():
+    with pytest.raises(DataError, match=r"unit of 'y': got 'degF', expected 'degC'"):
+        _level().with_test(_level("degF"))
+    assert _level().with_test(_level("")).parts == ("train", "test")
+
+
+@pytest.mark.parametrize(
+    ("change", "other"),
+    [
+        (lambda d: d.detrend(), lambda d: d),
+        (lambda d: d, lambda d: d.detrend()),
+        (lambda d: d.detrend(), lambda d: d.detrend()),  # each has a trend of its own
+        (lambda d: d.decimate(2), lambda d: d),
+        (lambda d: d.remove_drift(), lambda d: d),
+    ],
+)
+def test_a_test_part_is_prepared_as_training_was(change, other):
+    with pytest.raises(DataError, match=r"steps of the test part: .* Join the data first"):
+        change(_level()).with_test(other(_level()))
+
+
+def test_steps_that_the_sampling_time_tells_may_differ():
+    slow, fast = _level(sampling_time=0.2), _level(sampling_time=0.1)
+    assert slow.with_test(fast.decimate(2)).test.num_rows == 10
+    assert slow.resample(0.4).with_test(fast.decimate(4)).test.num_rows == 5
+
+
+def test_parts_of_one_data_set_have_the_same_trends():
+    data = _level().split(0.5).detrend()
+    np.testing.assert_array_equal(data.train.with_test(data.test).test[0].y, data.test[0].y)

@@ -1,6 +1,7 @@
 """Normalisation: from the training part, around gaps and constants, and back."""
 
 import json
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -74,3 +75,21 @@ def test_identity_changes_nothing_and_particles_need_no_rank_promotion():
     with jax.numpy_rank_promotion("raise"):
         assert jnp.array_equal(norm.y_mean_back(norm.y(particles)), particles)
     assert norm.u(np.zeros((5, 2))).shape == (5, 2)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300, 1.0])
+def test_very_large_and_very_small_values_neither_overflow_nor_vanish(size):
+    values = np.random.default_rng(0).uniform(-3.0, 5.0, (200, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Normalisation.of(Dataset.from_arrays(size * values))
+        normal = found.y(size * values)
+    np.testing.assert_allclose(found.y_mean / size, values.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.y_std / size, values.std(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(normal.std(), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(found.y_mean_back(normal), size * values, rtol=1e-10)
+
+
+def test_values_whose_difference_is_no_number_are_refused():
+    with pytest.raises(DataError, match="too far apart"):
+        Normalisation.of(Dataset.from_arrays(np.array([1.7e308, -1.7e308, 0.0])))

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from gpssm import DataError, Dataset, Normalisation, read
+from gpssm.base.files import leftovers
 from gpssm.data import choose_windows, disk, make_windows, open_windows
 from gpssm.data.disk import stays_on_disk
 from gpssm.data.io import conversion
@@ -189,7 +190,7 @@ def test_a_file_that_is_cut_off_or_missing_or_no_parquet(path, tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_named(path, tmp_path):
     (tmp_path / "arrays").write_text("a file")
-    assert "on_disk='folder'" in complaint(path)
+    assert "Name another one with on_disk" in complaint(path)
 
 
 def test_an_input_of_a_map_that_is_not_finite_is_named(tmp_path):
@@ -246,9 +247,12 @@ def test_a_kill_in_the_middle_leaves_nothing_broken(path, tmp_path):
     place = tmp_path / "arrays"
     command = [sys.executable, "-c", KILLED, str(path), str(place)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    assert list(place.glob("*.part"))
+    (left,) = leftovers(place)
+    another = place / ".other-0123.77.gpssm-tmp"  # of a process that converts another file
+    another.mkdir()
     assert_same(read(path, **COLUMNS, on_disk=place), read(path, **COLUMNS))
-    assert not list(place.glob("*.part"))
+    assert not left.exists()
+    assert list(leftovers(place)) == [another]
 
 
 PAUSED = KILLED.replace(

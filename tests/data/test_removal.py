@@ -1,5 +1,7 @@
 """A level that drifts is found beside what the inputs do, continued, and given back."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,6 +47,16 @@ def looked_at(data, size):
 
 
 # ---------------------------------------------------------------------- the mathematics
+
+
+def test_a_record_that_begins_later_has_the_same_drift():
+    """Time counts from the first row of a record, wherever that row was cut."""
+    run = dataset(rows=80, slope=1.0)[0]
+    early, late = (
+        drift.find_drifts([replace(run, start=start)], 1.0, ["y"])["data"] for start in (0, 500)
+    )
+    assert (late.origin, late.span) == (500, 79.0)
+    np.testing.assert_allclose(late(np.arange(500, 580)), early(np.arange(80)), rtol=1e-9)
 
 
 def test_half_of_the_level_is_a_slope_and_half_a_walk():

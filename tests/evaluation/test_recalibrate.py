@@ -1,5 +1,7 @@
 """Noise by cross-validation: what is repeated on the folds, and what comes of it."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -116,6 +118,18 @@ def test_one_run_gives_one_run_and_every_fold_trains_once(runs, wider, data):
     alone = recalibrate(runs[0], data, folds=3, progress=progress)
     assert titles == [("cbf-ssm-50", 3)] * 3
     np.testing.assert_array_equal(noise(alone)[0], noise(wider[0])[0])
+
+
+def test_the_calibration_within_folds_is_shown_unless_quiet(runs, data, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "gpssm.fitted.fitting.calibrate_all",
+        lambda systems, _, quiet: asked.append(quiet) or systems,
+    )
+    run = replace(runs[0], training=runs[0].training.replace(calibrate=True))
+    recalibrate(run, data, folds=2)
+    recalibrate(run, data, folds=2, quiet=True)
+    assert asked == [False, False, True, True]
 
 
 def test_other_channels_and_no_runs_are_refused(runs, data):

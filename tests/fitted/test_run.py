@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 from functools import partial
 from types import ModuleType
 
@@ -13,6 +14,7 @@ from pandas.testing import assert_frame_equal
 
 import gpssm
 from gpssm import ConfigError, DataError, Dataset, GpssmError
+from gpssm.base.errors import GpssmWarning
 from gpssm.fitted.fitting import _dataset
 from gpssm.fitted.run import _columns
 from gpssm.inference.methods.registry import METHODS
@@ -117,10 +119,40 @@ def test_a_system_without_inputs_fits_and_forecasts():
 
 
 @pytest.mark.parametrize("name", ["cbf-ssm-50", "cbf-ssm-1"])
+@pytest.mark.filterwarnings("ignore:y_warmup")
 def test_one_measurement_is_enough(name):
     u, y = make_record()
     forecast = fit_tiny(name).predict(u, y[:1])
     assert np.isfinite(forecast.mean).all()
+
+
+FORECASTS = {
+    "predict": lambda run, u, y: run.predict(u, y),
+    "outlook": lambda run, u, y: run.outlook(u, y),
+    "states": lambda run, u, y: run.states(u, y),
+}
+
+
+@pytest.mark.parametrize("forecast", FORECASTS.values(), ids=FORECASTS)
+def test_a_warm_up_without_a_measurement_is_refused(run, forecast):
+    u, y = make_record()
+    with pytest.raises(gpssm.DataError, match="y_warmup: got no measurement, expected at least"):
+        forecast(run, u, np.full_like(y[:WARMUP], np.nan))
+
+
+@pytest.mark.parametrize("forecast", FORECASTS.values(), ids=FORECASTS)
+def test_fewer_measurements_than_states_are_told(run, forecast):
+    """The limit is the number of states; missing values do not count."""
+    u, y = make_record()
+    seen, states = np.full_like(y[:WARMUP], np.nan), run.model.dim_x
+    flat = seen.reshape(-1)
+    flat[: states - 1] = 0.5
+    with pytest.warns(GpssmWarning, match=rf"got {states - 1} measurement.* at least {states}"):
+        forecast(run, u, seen)
+    flat[states - 1] = 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GpssmWarning)
+        forecast(run, u, seen)
 
 
 def test_saving_and_loading_changes_nothing(run, tmp_path):
@@ -250,22 +282,22 @@ BAD_FITS = {
     "an unknown setting of the training": (
         lambda: fit_tiny(learning_rat=0.1),
         ConfigError,
-        r"learning_rat: unknown setting. Expected one of: .*learning_rate",
+        r"learning_rat: unknown setting. Nearest: learning_rate",
     ),
     "no steps": (
         lambda: fit_tiny(steps=0),
         ConfigError,
-        r"steps: got 0, expected greater than or equal to 1",
+        r"steps: got 0, expected at least 1",
     ),
     "an unknown setting of the model": (
         lambda: gpssm.cbf_ssm(dim_z=3),
         ConfigError,
-        r"dim_z: unknown setting. Expected one of: .*dim_x",
+        r"dim_z: unknown setting. Nearest: dim_x",
     ),
     "a factor k below one": (
         lambda: gpssm.cbf_ssm(k=0.5),
         ConfigError,
-        r"k: got 0.5, expected greater than or equal to 1",
+        r"k: got 0.5, expected at least 1",
     ),
     "the smoother's first state without a smoother": (
         lambda: gpssm.pr_ssm(recognition="smoother"),
@@ -390,10 +422,9 @@ def test_an_array_in_the_place_of_the_data_is_refused_with_the_way_to_pass_it():
 
 
 def test_a_fit_without_one_finite_step_is_an_error():
+    beyond = gpssm.cbf_ssm(**TINY).model_copy(update={"process_variance": 1e300})
     with pytest.raises(GpssmError, match=r"training: got no finite gradient in 3 steps"):
-        gpssm.fit(
-            gpssm.cbf_ssm(process_variance=1e300, **TINY), u=U, y=Y, **{**TRAINING, "steps": 3}
-        )
+        gpssm.fit(beyond, u=U, y=Y, **{**TRAINING, "steps": 3})
 
 
 # ---------------------------------------------------------------------- candidates

@@ -30,6 +30,16 @@ def test_windows_deliver_every_step_once_with_enough_future(length, lag):
     assert np.all(ahead >= np.minimum(lag, length - 1 - time[:, 0]))
 
 
+@pytest.mark.parametrize(
+    ("length", "begins", "depth", "chunk"),
+    [(6, [5], 6, 6), (7, [6], 7, 4), (10, [6, 9], 7, 4), (13, [6, 10, 12], 7, 4)],
+)
+def test_windows_of_a_lag_of_three(length, begins, depth, chunk):
+    """Worked by hand: one window up to twice the lag, then pieces of nearly equal length."""
+    plan = plan_windows(length, 3)
+    assert (plan.begins.tolist(), plan.depth, plan.chunk) == (begins, depth, chunk)
+
+
 def test_no_lag_is_one_window_over_everything():
     plan = plan_windows(57, None)
     assert (plan.windows, plan.depth) == (1, 57)

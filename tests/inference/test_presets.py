@@ -15,3 +15,8 @@ def test_a_method_has_its_name_unless_it_is_given_another(name):
 def test_an_unknown_method_is_refused_with_those_that_there_are():
     with pytest.raises(ConfigError, match="method: got 'kalman', expected one of pr-ssm, vcdt"):
         method("kalman")
+
+
+def test_a_setting_of_another_type_is_refused_by_its_name():
+    with pytest.raises(ConfigError, match="k: got 'many'"):
+        method("cbf-ssm-50", k="many")

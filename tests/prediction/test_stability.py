@@ -103,14 +103,27 @@ def test_suggestions_follow_the_kind_of_plant():
     assert (slow.lag, slow.sequence_length) == (40, 160)
     unstable = curve(t**3).suggest()
     assert (unstable.k, unstable.state_kl) == (1.0, 10.0)
-    assert unstable.sequence_length == 300
+    assert (unstable.lag, unstable.sequence_length) == (50, 300)
+    short = curve(t[:60] ** 3).suggest()
+    assert (short.lag, short.sequence_length) == (16, 100)
+    slowest = curve(np.r_[0.1 * np.ones(100), np.ones(500)]).suggest()
+    assert (slowest.lag, slowest.sequence_length) == (64, 300)
 
 
-@pytest.mark.parametrize("wrong", [{"horizon": 5}, {"starts": 0}, {"particles": 1}])
-def test_wrong_numbers_are_refused(wrong):
-    (name,) = wrong
-    with pytest.raises(ConfigError, match=rf"{name}: got .*, expected at least"):
-        gpssm.stability(make_run(STABLE), **wrong)
+@pytest.mark.parametrize(("p", "grows"), [(0.27, False), (0.33, True)])
+def test_a_spread_grows_from_an_exponent_of_three_tenths(p, grows):
+    t = np.arange(1.0, 301.0)
+    assert curve(t**p).growing == (grows,)
+    assert curve(t**p).stable != grows
+    assert np.isfinite(curve(t**p).doubling[0]) == grows
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "least"), [("horizon", 19, 20), ("starts", 0, 1), ("particles", 1, 2)]
+)
+def test_wrong_numbers_are_refused(name, given, least):
+    with pytest.raises(ConfigError, match=rf"{name}: got {given}, expected at least {least}\."):
+        gpssm.stability(make_run(STABLE), **{name: given})
 
 
 def test_data_without_room_for_a_warmup_are_refused():

@@ -20,6 +20,7 @@ from gpssm.evaluation.scoring import (
 from gpssm.metrics import Scored, Scores, score
 from gpssm.metrics.reliability import HorizonBin
 from gpssm.report import summary
+from gpssm.report.verdict import FEWEST, Evidence, Whiteness, gather
 
 
 def with_rmse(rmse, training_rmse=None):
@@ -36,19 +37,27 @@ def profile(*coverage):
     return [HorizonBin(40 * i + 1, 40 * i + 40, 40, 1.0, 4.0, c) for i, c in enumerate(coverage)]
 
 
+GOOD = Evidence(0.5, 4.0, 1.0, {"level": 0.95}, 500, unit=" cm")
+
+
 @pytest.mark.parametrize(
-    ("rmse", "verdict", "words"),
+    ("changes", "mark", "words"),
     [
-        (0.5, "good", "50 % below the linear model"),
-        (1.01, "caution", "no more accurate than the linear model"),
-        (1.5, "caution", "the linear model is more accurate"),
-        (5.0, "problem", "no better than predicting the mean"),
+        ({}, "good", "50 % below the linear model"),
+        ({"linear": np.inf}, "good", "which diverges"),
+        ({"rmse": 1.01}, "caution", "no more accurate than the linear model"),
+        ({"rmse": 1.5}, "problem", "the linear model is more accurate"),
+        ({"rmse": 5.0}, "problem", "worse than predicting the mean"),
+        ({"rmse": np.nan}, "problem", "worse than predicting the mean"),
+        ({"measured": 3}, "caution", "3 measurements are too few to tell"),
+        ({"constant": ("level",)}, "caution", "level is constant in training"),
     ],
 )
-def test_accuracy_is_told_beside_the_baselines(rmse, verdict, words):
-    found = summary.accuracy(with_rmse(rmse), {MEAN: with_rmse(4.0), ARX: with_rmse(1.0)}, " cm")
-    assert found.verdict == verdict
+def test_accuracy_is_told_beside_the_baselines(changes, mark, words):
+    found = summary.accuracy(GOOD._replace(**changes))
+    assert found.mark == mark
     assert words in found.text
+    assert ("below the linear model" in found.text) is (changes == {})
 
 
 def forecast_of(y, error, spread):
@@ -59,11 +68,15 @@ def forecast_of(y, error, spread):
 
 
 def test_no_output_speaks_for_the_others_by_the_size_of_its_numbers():
-    y, spread = np.tile([1.0, 1e9], (20, 1)), [1.0, 1e9]
-    linear = forecast_of(y, [0.5, 0.2e9], spread)
-    baselines = {MEAN: forecast_of(y, [1.0, 1e9], spread), ARX: linear}
-    found = summary.accuracy(forecast_of(y, [0.1, 0.3e9], spread), baselines, "")
-    assert found.verdict == "good"  # 0.22 to 0.38 of the spread, though 3e8 is more than 2e8
+    rng = np.random.default_rng(0)
+    y, spread = rng.standard_normal((100, 2)) * [1.0, 1e9], [1.0, 1e9]
+    data = Dataset.from_arrays(y).split_at(50)
+    test = data.test[0].y
+    linear = forecast_of(test, [0.5, 0.2e9], spread)
+    baselines = {MEAN: forecast_of(test, [1.0, 1e9], spread), ARX: linear}
+    off = forecast_of(test, [0.1, 0.3e9], spread)
+    found = summary.accuracy(gather(off, baselines, data.train, data.test, []))
+    assert found.mark == "good"  # 0.22 to 0.38 of the spread, though 3e8 is more than 2e8
     assert "0.224" in found.text
     assert "0.381" in found.text
 
@@ -74,25 +87,66 @@ def test_an_output_that_was_not_measured_is_left_out():
     off = forecast_of(y, [0.1, 0.3e9], [1.0, 1e9])
     np.testing.assert_allclose(off.scores["rmse"], [0.1, np.nan])
     assert off.measured == [0]
-    baselines = {MEAN: forecast_of(y, [1.0, 0.0], [1.0, 1e9]), ARX: off}
-    assert "0.1," in summary.accuracy(off, baselines, "").text
+    found = summary.accuracy(GOOD, ["other"])
+    assert found.mark == "caution"
+    assert "other was not measured in the test part" in found.text
 
 
 @pytest.mark.parametrize(
-    ("coverage", "shares", "verdict", "words"),
+    ("coverage", "shares", "mark", "words"),
     [
         (0.95, (0.95, 0.96, 0.94, 0.95), "good", "prediction intervals are calibrated"),
         (0.91, (0.95, 0.96, 0.95, 0.78), "caution", "slightly over-confident beyond step 120"),
+        (0.84, (0.84, 0.84, 0.84, 0.84), "caution", "over-confident. Widen"),
         (0.60, (0.60, 0.60, 0.60, 0.60), "problem", "over-confident. Widen"),
         (1.00, (1.00, 1.00, 1.00, 1.00), "caution", "under-confident"),
         (0.95, (1.00, 1.00, 0.70, 1.00), "caution", "but only 70 % in steps 81 to 120"),
     ],
 )
-def test_calibration_is_told_with_the_step_from_which_it_fails(coverage, shares, verdict, words):
-    found = summary.calibration(coverage, profile(*shares))
-    assert found.verdict == verdict
+def test_calibration_is_told_with_the_step_from_which_it_fails(coverage, shares, mark, words):
+    found = summary.calibration(coverage, profile(*shares), "level")
+    assert found.mark == mark
     assert words in found.text
-    assert f"covers {100 * coverage:.0f} %" in found.text
+    assert f"The 95 % band of level covers {100 * coverage:.0f} % of its" in found.text
+
+
+# ---------------------------------------------------------------------- enough to tell
+
+
+def short(rows):
+    """Two bins of a profile with so many measurements in all."""
+    return [b._replace(known=rows // 4) for b in profile(0.95, 0.95, 0.95, 0.95)]
+
+
+@pytest.mark.parametrize(
+    ("tell", "fewest"),
+    [
+        (lambda n: summary.accuracy(GOOD._replace(measured=n)), FEWEST),
+        (lambda n: summary.calibration(0.95, short(n), "y"), summary.FEW_COVERED),
+        (lambda n: summary.innovations(Whiteness(0.5, 0.1), n, "y"), summary.FEW_ERRORS),
+        (lambda n: summary.training(history(np.ones(n)))[0], summary.FEW_TRAINED),
+        (lambda n: own_rows(5, {5: 3.0}, 3.1, (3.0, 2.0), 3.5, measured=n), FEWEST),
+    ],
+)
+def test_nothing_good_is_said_of_too_few(tell, fewest):
+    assert tell(fewest).mark == "good"
+    few = tell(fewest - 4)
+    assert (few.mark, few.kind) == ("caution", "few rows")
+    assert "too few" in few.text
+
+
+def test_neither_is_it_of_the_horizon_the_bias_and_the_seeds():
+    assert summary.horizon(short(summary.FEW_STEPS), "y").mark == "good"
+    assert summary.horizon(short(summary.FEW_STEPS - 4), "y") is None
+    assert summary.bias(np.full(summary.FEW_PIT - 1, 0.9), "y") is None
+    assert summary.seeds([1.0, 1.0, 1.01]).mark == "good"
+    assert summary.seeds([1.0, 1.01]) is None
+
+
+def test_errors_that_are_not_white_are_told_with_their_size():
+    found = summary.innovations(Whiteness(0.001, 0.45), 50, "level")
+    assert found.kind == "coloured"
+    assert "largest autocorrelation 0.45, p = 0.001" in found.text
 
 
 def history(elbo, skipped=0):
@@ -103,7 +157,7 @@ def history(elbo, skipped=0):
 def test_training_that_has_not_come_to_rest_is_told():
     rising, flat = np.linspace(0, 10, 100), np.ones(100)
     assert "train longer" in summary.training(history(rising))[0].text
-    assert summary.training(history(flat))[0].verdict == "good"
+    assert summary.training(history(flat))[0].mark == "good"
     assert "3 of 100 gradient steps" in summary.training(history(flat, skipped=3))[0].text
 
 
@@ -122,22 +176,22 @@ def test_what_is_beyond_the_training_range_is_told():
 
 
 def test_bias_and_growth_and_seeds():
-    assert "lie below the measurements" in summary.bias(np.full(9, 0.9), "y").text
-    advice = summary.bias(np.full(9, 0.1), "y").text
+    assert "lie below the measurements" in summary.bias(np.full(30, 0.9), "y").text
+    advice = summary.bias(np.full(30, 0.1), "y").text
     assert "half_life" in advice
     assert "remove_drift" in advice
-    assert summary.bias(np.linspace(0, 1, 9), "y") is None
+    assert summary.bias(np.linspace(0, 1, 30), "y") is None
     grown = [b._replace(rmse=1.0 if b.first < 80 else 4.0) for b in profile(1, 1, 1, 1)]
     assert "the band only 1.0-fold" in summary.horizon(grown, "y").text
     assert "depends on the seed" in summary.seeds([1.0, 2.0]).text
     assert summary.seeds([1.0]) is None
 
 
-def own_rows(seed, rmses, test, arx=(1.0, 1.0), mean=9.0):
+def own_rows(seed, rmses, test, arx=(1.0, 1.0), mean=9.0, measured=500):
     """What is said of a seed, given the errors of all on their own rows and its own in the test."""
     seeds = {s: with_rmse(test, rmse) for s, rmse in rmses.items()}
     baselines = {MEAN: with_rmse(9.0, mean), ARX: with_rmse(*arx)}
-    return summary.own_rows(seed, seeds, baselines, " cm")
+    return summary.own_rows(seed, seeds, baselines, " cm", measured)
 
 
 RMSES = {7: np.nan, 0: 0.118, 3: 0.078, 4: 0.084}
@@ -147,10 +201,10 @@ def test_a_seed_that_cannot_simulate_its_own_rows_has_failed():
     assert summary.best_seed(RMSES) == 3
     assert list(summary.failed_seeds(RMSES)) == [7, 0]
     failed = own_rows(0, RMSES, 0.12)
-    assert failed.verdict == "problem"
+    assert failed.mark == "problem"
     assert "with an RMSE of 0.118 cm, by seed 3 with 0.078: this fit has failed" in failed.text
     held = own_rows(4, RMSES, 0.09)
-    assert (held.verdict, "no sign of overfitting" in held.text) == ("good", True)
+    assert (held.mark, "no sign of overfitting" in held.text) == ("good", True)
 
 
 @pytest.mark.parametrize(
@@ -165,14 +219,14 @@ def test_a_seed_that_cannot_simulate_its_own_rows_has_failed():
 )
 def test_a_linear_model_tells_over_fitting_from_a_plant_that_has_changed(arx, words):
     found = own_rows(4, RMSES, 0.84, arx)
-    assert found.verdict == "caution"
+    assert found.mark == "caution"
     assert words in found.text
 
 
 def test_a_single_seed_is_judged_by_the_mean():
     assert summary.failed_seeds({5: 3.0}) == {}
     assert "nothing was learned" in own_rows(5, {5: 3.0}, 3.1, mean=2.5).text
-    assert own_rows(5, {5: 3.0}, 3.1, mean=3.5, arx=(3.0, 2.0)).verdict == "good"
+    assert own_rows(5, {5: 3.0}, 3.1, mean=3.5, arx=(3.0, 2.0)).mark == "good"
     assert own_rows(5, {5: None}, 3.1) is None
 
 
@@ -183,7 +237,7 @@ def test_what_a_linear_model_has_learned_better_is_not_called_over_fitted():
 
 @pytest.mark.parametrize(("own", "test"), [(np.nan, 0.3), (np.inf, 0.3), (0.3, np.nan)])
 def test_what_diverges_is_never_good(own, test):
-    assert own_rows(1, {1: own}, test).verdict == "problem"
+    assert own_rows(1, {1: own}, test).mark == "problem"
     assert summary.failed_seeds({0: np.inf, 1: np.nan}) == {}  # none is better than another
 
 

@@ -122,7 +122,7 @@ def test_a_factor_scales_the_first_move_of_its_group_and_of_no_other(monkeypatch
 def test_an_unknown_group_is_refused_with_the_known_ones():
     with pytest.raises(ConfigError, match=r"rate_factors: got 'kernels', expected one of kernel,"):
         Training(rate_factors={"kernels": 1.0})
-    with pytest.raises(ConfigError, match=r"rate_factors.kernel: got -1.*greater than"):
+    with pytest.raises(ConfigError, match=r"rate_factors.kernel: got -1.*at least 0"):
         Training(rate_factors={"kernel": -1.0})
 
 

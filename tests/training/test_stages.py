@@ -96,7 +96,7 @@ def fit(**settings):
     ("stages", "kind", "message"),
     [
         ([{"steps": 20}], ConfigError, r"stages: got 20 steps .*expected fewer than the 20"),
-        ([{"steps": 0}], ConfigError, r"steps: got 0, expected greater than or equal to 1"),
+        ([{"steps": 0}], ConfigError, r"steps: got 0, expected at least 1"),
         ([{"steps": 3, "lenght": 4}], ConfigError, r"lenght: unknown setting.*sequence_length"),
         (
             [{"steps": 3, "sequence_length": ROWS + 1}], DataError,

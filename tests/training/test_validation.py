@@ -195,7 +195,7 @@ EMPTY = Dataset.from_arrays(
         ),
         (lambda: fit(record(7)), DataError, r"validation: got .* of 7 rows, expected more than th"),
         (lambda: fit(EMPTY), DataError, r"validation: got no measurement after the warm-up"),
-        (lambda: fit(patience=0), ConfigError, r"patience: got 0, expected greater than"),
+        (lambda: fit(patience=0), ConfigError, r"patience: got 0, expected at least 1"),
     ],
 )
 def test_validation_data_that_cannot_be_used_are_refused(call, kind, message):

@@ -85,17 +85,20 @@ def test_outputs_are_scored_apart_and_pooled_in_units_of_their_spread(fitted):
 
 
 def test_another_run_in_the_folder_is_refused_by_the_field(fitted):
-    with pytest.raises(ConfigError, match="another run") as error:
+    with pytest.raises(ConfigError, match=r"^run_dir: got .* another run") as error:
         gpssm.fit_folder(config(seeds=1), record(), fitted.path, quiet=True)
-    assert error.value.expectation.field == "run_dir"
-    assert str(error.value.renamed({"run_dir": "--out"})).startswith("--out: got")
     assert str(error.value).endswith("Use another run_dir.")
 
 
-def test_score_needs_a_test_part(fitted):
+def test_score_without_a_test_part_is_of_training_rows(fitted):
+    scoring = gpssm.score(fitted.runs, fitted.data.train)
+    assert not scoring.tested
+    assert scoring.to_json()["seeds"]["0"].keys() == {"training"}
+    whole = Dataset.from_arrays(record()[0].y)
     with pytest.raises(DataError, match=r"data\.split\(0\.7\)"):
-        gpssm.score(fitted.runs, record().train)
+        gpssm.score(fitted.runs, whole)
     other = gpssm.score(fitted.runs[0], record().train, test=record().test)
+    assert other.tested
     assert list(other.seeds) == [0]
 
 

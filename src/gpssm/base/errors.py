@@ -24,18 +24,10 @@ expected = Expectation  # by this name it reads well where an error is raised
 
 
 class GpssmError(ValueError):
-    """Base class of all errors; `expectation` is set if the error is about a field."""
+    """Base class of all errors."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(str(message))
-        self.expectation = message if isinstance(message, Expectation) else None
-
-    def renamed(self, names: dict[str, str]) -> "GpssmError":
-        """The same error with another name of the field, as the reader knows it."""
-        found = self.expectation
-        if found is None or found.field not in names:
-            return self
-        return type(self)(found._replace(field=names[found.field]))
 
 
 class DataError(GpssmError):
@@ -60,3 +52,7 @@ class ProcessLostError(TrainingError):
 
 class GpssmWarning(UserWarning):
     """Something that the user should know; the program continues."""
+
+
+class DataWarning(GpssmWarning):
+    """Something about the data that the user should know; the program continues."""

@@ -39,8 +39,8 @@ def connect(
             heartbeat_timeout_seconds=STOP_SECONDS,
         )
     except (RuntimeError, ValueError) as error:
-        remedy = "Call it before a model is built or anything is computed; outside of Slurm and "
-        remedy += "MPI, name coordinator, processes and process."
+        remedy = "Outside of Slurm and MPI, give `coordinator`, `processes` and `process`. Connect "
+        remedy += "before a model is built or anything is computed."
         given = f"no connection ({str(error).splitlines()[0]})"
         raise ConfigError(expected("connect", given, "one", remedy)) from error
 

@@ -53,35 +53,52 @@ def fit(
     outputs: o.Outputs = None,
     time: o.TimeColumn = None,
     experiment: o.ExperimentColumn = None,
+    time_unit: o.TimeUnit = None,
+    sampling_time: o.SamplingTime = None,
+    resample: o.Resample = None,
+    input_lag: o.InputLag = None,
+    test: o.Test = None,
+    test_fraction: o.TestFraction = None,
     method: o.MethodName = None,
     dim_x: o.DimX = None,
     steps: o.Steps = None,
+    seed: o.FirstSeed = None,
     seeds: o.Seeds = None,
     starts: o.Starts = None,
     calibration_folds: o.CalibrationFolds = None,
     cores: o.Cores = None,
-    test_fraction: o.TestFraction = None,
     on_disk: o.OnDisk = False,
     out: o.RunFolderOut = None,
     config: o.Config = None,
+    settings: o.Set = None,
     distributed: o.Distributed = False,
     coordinator: o.Coordinator = None,
     processes: o.Processes = None,
     process: o.Process = None,
+    quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
     """Fit a model, forecast the test part, and write a report.
 
     After Ctrl-C or a crash, the same command resumes.
     """
+    from gpssm.workflow.sources import absolute
+
     from .fitting import fit_command
 
     columns = _columns(inputs, outputs, time, experiment)
+    columns |= _timing(time_unit, sampling_time, resample, input_lag)
     given = {
         "method": method,
+        "seed": seed,
         "seeds": seeds,
         "calibration_folds": calibration_folds,
-        "data": {**columns, "test_fraction": test_fraction, "on_disk": on_disk or None},
+        "data": {
+            **columns,
+            "test_files": absolute(test),
+            "test_fraction": test_fraction,
+            "on_disk": on_disk or None,
+        },
         "model": {"dim_x": dim_x},
         "training": {"steps": steps, "starts": starts},
     }
@@ -89,7 +106,7 @@ def fit(
     if not distributed and any(value is not None for value in address.values()):
         raise typer.BadParameter("--coordinator, --processes and --process need --distributed.")
     where = address if distributed else None
-    fit_command(data or [], given, config, out, as_json, cores, where)
+    fit_command(data or [], given, settings or [], config, out, as_json, quiet, cores, where)
 
 
 @app.command(epilog="Example: gpssm sweep study.toml")
@@ -119,36 +136,44 @@ def predict(
     warmup: o.Warmup = None,
     seed: o.Seed = None,
     overwrite: o.Overwrite = False,
+    quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
     """Forecast new data from its inputs and first outputs."""
     from .forecasting import predict_command
 
-    predict_command(run, data, out, warmup, seed, overwrite, as_json)
+    predict_command(run, data, out, warmup, seed, overwrite, as_json, quiet)
 
 
 @app.command(epilog="Example: gpssm evaluate runs/log-cbf-ssm-50 another-day.csv")
 @readable
-def evaluate(run: o.RunPath, data: o.OtherData = None, as_json: o.Json = False) -> None:
+def evaluate(
+    run: o.RunPath,
+    data: o.OtherData = None,
+    quiet: o.Quiet = False,
+    as_json: o.Json = False,
+) -> None:
     """Score a run and its baselines: a constant mean and a linear ARX."""
     from .forecasting import evaluate_command
 
-    evaluate_command(run, data or [], as_json)
+    evaluate_command(run, data or [], as_json, quiet)
 
 
 @app.command(epilog="Example: gpssm report runs/log-cbf-ssm-50")
 @readable
 def report(
     runs: o.RunPaths,
+    data: o.ReportData = None,
     out: o.ReportOut = None,
     seed: o.Seed = None,
     overwrite: o.Overwrite = False,
+    quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Write the report page of each run again."""
+    """Write the report page of each run again, or a page about other data."""
     from .reporting import report_command
 
-    report_command(runs, out, seed, overwrite, as_json)
+    report_command(runs, data or [], out, seed, overwrite, as_json, quiet)
 
 
 @app.command(epilog="Example: gpssm compare runs/log-cbf-ssm-50 runs/log-pr-ssm --out compare.html")
@@ -195,31 +220,47 @@ def data_check(
     outputs: o.Outputs = None,
     time: o.TimeColumn = None,
     experiment: o.ExperimentColumn = None,
+    time_unit: o.TimeUnit = None,
+    sampling_time: o.SamplingTime = None,
+    resample: o.Resample = None,
+    input_lag: o.InputLag = None,
     as_json: o.Json = False,
 ) -> None:
     """Describe files and their problems; without --outputs, list their columns."""
     from .datasets import check_command
 
     columns = _columns(inputs, outputs, time, experiment)
+    columns |= _timing(time_unit, sampling_time, resample, input_lag)
     given = {name: value for name, value in columns.items() if value is not None}
     check_command(data, given, as_json)
 
 
 @app.command(epilog="Example: gpssm demo --out demo")
 @readable
-def demo(out: o.DemoOut = Path("demo"), as_json: o.Json = False) -> None:
+def demo(out: o.DemoOut = Path("demo"), quiet: o.Quiet = False, as_json: o.Json = False) -> None:
     """Fit two simulated tanks, one of them hidden, and forecast: about a minute."""
     from .reporting import demo_command
 
-    demo_command(out, as_json)
+    demo_command(out, as_json, quiet)
 
 
 def _columns(
-    inputs: str | None, outputs: str | None, time: str | None, experiment: str | None
+    inputs: list[str] | None, outputs: list[str] | None, time: str | None, experiment: str | None
 ) -> dict[str, Any]:
     """Collect the options about columns; None where one was not given."""
     names = {"inputs": o.split_names(inputs), "outputs": o.split_names(outputs)}
     return {**names, "time": time, "experiment": experiment}
+
+
+def _timing(
+    time_unit: str | None,
+    sampling_time: float | None,
+    resample: float | None,
+    input_lag: int | None,
+) -> dict[str, Any]:
+    """Collect the options about time; None where one was not given."""
+    steps = {"sampling_time": sampling_time, "resample": resample}
+    return {**steps, "time_unit": time_unit, "input_lag": input_lag}
 
 
 def main() -> None:

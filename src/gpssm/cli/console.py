@@ -17,12 +17,14 @@ from typing import Any, TypeVar
 import typer
 
 from gpssm.base.errors import ConfigError, GpssmError, GpssmWarning, ProcessLostError, expected
+from gpssm.base.files import refuse_special
 from gpssm.base.json_text import as_json
 
 from .options import Debug
+from .wording import in_options, options_of
 
 Command = TypeVar("Command", bound=Callable[..., None])
-_OPTIONS = {"run_dir": "--out", "folds": "--calibration-folds"}  # by their names in Python
+
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
@@ -31,10 +33,10 @@ def readable(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, debug: bool = False, **options: Any) -> None:
-        as_json = options.get("as_json", False)
+        as_json, names = options.get("as_json", False), options_of(command)
         try:
             with warnings.catch_warnings():
-                _show_warnings(debug)
+                _show_warnings(debug, names)
                 command(*args, **options)
         except (typer.Exit, typer.BadParameter, SystemExit):
             raise
@@ -44,7 +46,7 @@ def readable(command: Command) -> Command:
         except Exception as error:
             if debug:
                 raise
-            _fail(error, as_json)
+            _fail(error, as_json, names)
 
     run.__signature__ = _with_debug(command)  # type: ignore[attr-defined]  # what typer reads
     return run  # type: ignore[return-value]
@@ -65,9 +67,10 @@ def say(text: str) -> None:
 def show(content: Any) -> None:
     """A table or a text on standard output."""
     from rich.console import Console
+    from rich.text import Text
 
     console = Console()
-    if isinstance(content, str):
+    if isinstance(content, str | Text):  # a command can be copied: no line break in it
         console.print(content, highlight=False, markup=False, soft_wrap=True)
     else:  # a table is never cut off: a narrow terminal wraps its lines
         console.width = max(console.width, console.measure(content).maximum)
@@ -81,8 +84,7 @@ def show_json(content: Any) -> None:
 
 def may_write(path: Path, overwrite: bool = False) -> Path:
     """Return the path; raise if it exists and `overwrite` is false."""
-    if path.is_dir():
-        raise ConfigError(expected("--out", f"{path}, which is a folder", "the name of a file"))
+    refuse_special(path, "--out")
     if path.exists() and not overwrite:
         remedy = "Choose another name, or add --overwrite."
         raise ConfigError(expected("--out", f"{path}, which exists already", "a new one", remedy))
@@ -90,18 +92,26 @@ def may_write(path: Path, overwrite: bool = False) -> Path:
     return path
 
 
-def _show_warnings(debug: bool) -> None:
-    """Show warnings of gpssm as one line each; other warnings only with `--debug`."""
+def _show_warnings(debug: bool, names: dict[str, str]) -> None:
+    """Show each warning of gpssm once, as a line; other warnings only with `--debug`."""
     if debug:
         return
+    said: set[str] = set()
+
+    def show_once(message: Warning | str, *_: Any, **__: Any) -> None:
+        line = in_options(str(message), names)
+        if line not in said:
+            said.add(line)
+            say(f"warning: {line}")
+
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", GpssmWarning)
-    warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+    warnings.showwarning = show_once
 
 
-def _fail(error: Exception, as_json: bool) -> None:
+def _fail(error: Exception, as_json: bool, names: dict[str, str]) -> None:
     """Print the error on standard error and, with `--json`, an object on standard output."""
-    line = " ".join(_explain(error).split())
+    line = " ".join(_explain(error, names).split())
     if as_json:
         show_json({"error": line, "kind": type(error).__name__})
     say(f"error: {line}")
@@ -111,9 +121,9 @@ def _fail(error: Exception, as_json: bool) -> None:
     raise typer.Exit(1) from None
 
 
-def _explain(error: Exception) -> str:
+def _explain(error: Exception, names: dict[str, str]) -> str:
     if isinstance(error, GpssmError):
-        return str(error.renamed(_OPTIONS))
+        return in_options(str(error), names)
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}. Check the path, its permissions and the free space."

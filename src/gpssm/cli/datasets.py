@@ -9,12 +9,11 @@ from gpssm.base.errors import DataError, expected
 from gpssm.data import Dataset, list_datasets, load_dataset
 from gpssm.data.benchmarks.registry import describe_dataset
 from gpssm.data.io.files import read_table
+from gpssm.data.preflight import preflight
 from gpssm.workflow.configuration import DataConfig
-from gpssm.workflow.sources import as_data_options, read_files
+from gpssm.workflow.sources import as_data_options, load_data, read_files
 
 from .console import show, show_json
-
-_SHORT = 100  # rows below which a record is called short
 
 
 def list_command(as_json: bool) -> None:
@@ -39,17 +38,26 @@ def fetch_command(names: Sequence[str], as_json: bool) -> None:
 def check_command(arguments: Sequence[str], columns: dict[str, Any], as_json: bool) -> None:
     """Describe the data; a problem raises an error with file, column and row."""
     options = as_data_options(arguments)
-    if options.get("name"):
-        return fetch_command(list(arguments), as_json)
-    if not columns.get("outputs"):
+    if not (options.get("name") or columns.get("outputs")):
         return _columns_command(arguments, as_json)
-    data = read_files(DataConfig(**columns), arguments)
+    data = _with_parts(DataConfig(**{**columns, **options}))
+    remarks = [each.text for each in preflight(data)]
     if as_json:
-        return show_json(summary(data) | {"remarks": remarks(data)})
+        return show_json(summary(data) | {"remarks": remarks})
     show(str(data))
-    for line in remarks(data) or ["no problems found"]:
+    for line in remarks or ["no problems found"]:
         show(f"  remark     {line}")
     return None
+
+
+def _with_parts(config: DataConfig) -> Dataset:
+    """The data with the parts that a fit would have; in one where they are too short for two."""
+    try:
+        return load_data(config)
+    except DataError:
+        if config.name:
+            raise
+        return read_files(config, config.files)
 
 
 def summary(data: Dataset) -> dict[str, Any]:
@@ -61,51 +69,24 @@ def summary(data: Dataset) -> dict[str, Any]:
         "inputs": list(data.input_names),
         "outputs": list(data.output_names),
         "sampling_time": data.sampling_time,
+        "notes": list(data.notes),
         "missing": float(np.mean(np.concatenate([~each.mask for each in data]))),
     }
-
-
-def remarks(data: Dataset) -> list[str]:
-    """Remarks about the data before a fit."""
-    u, y = (np.concatenate([getattr(each, kind) for each in data]) for kind in "uy")
-    found = [f"{name} is constant: leave it out" for name in _still(data.input_names, u)]
-    found += [f"{name} is constant" for name in _still(data.output_names, y)]
-    longest = max(_longest_gap(each.mask[:, d]) for each in data for d in range(data.dim_y))
-    if longest:
-        found.append(f"the longest gap of an output is {longest} rows")
-    if data.num_rows < _SHORT:
-        found.append(f"{data.num_rows} rows are few: expect wide prediction intervals")
-    if data.sampling_time is None:
-        found.append("no time column, so missing rows cannot be found (use --time)")
-    if not data.dim_u:
-        found.append("no inputs: the model treats the system as autonomous")
-    return found
-
-
-def _still(names: Sequence[str], values: np.ndarray) -> list[str]:
-    return [
-        name
-        for name, column in zip(names, values.T, strict=True)
-        if np.nanmax(column) == np.nanmin(column)
-    ]
-
-
-def _longest_gap(known: np.ndarray) -> int:
-    """The longest run of False."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], known, [True]]).astype(int)))
-    return int(np.max(edges[1::2] - edges[::2], initial=0))
 
 
 def _columns_command(arguments: Sequence[str], as_json: bool) -> None:
     """List the columns of files, to choose inputs and outputs from."""
     tables = [read_table(path) for path in arguments]
-    found = {table.source: {n: len(c) for n, c in table.columns.items()} for table in tables}
+    found = {table.source: {n: table.length(n) for n in table.columns} for table in tables}
+    skipped = {table.source: dict(table.refused) for table in tables}
     if as_json:
-        show_json({"columns": found})
+        show_json({"columns": found, "skipped": skipped})
         return
     for source, columns in found.items():
         if not columns:
             raise DataError(expected(source, "no column of numbers", "at least one"))
-        names = ", ".join(columns)
-        show(f"{source}: {max(columns.values())} rows, columns {names}")
+        show(f"{source}: {max(columns.values())} rows, columns")
+        show("\n".join(f"  {name if name.isprintable() else repr(name)}" for name in columns))
+        for name, reason in skipped[source].items():
+            show(f"  skipped {name}: {reason}")
     show("Choose with --inputs and --outputs, then check again.")

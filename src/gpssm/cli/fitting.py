@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import gpssm
+from gpssm.data.preflight import preflight
 from gpssm.report.summary import best_seed
+from gpssm.report.tables import verdict_text
 from gpssm.training import is_first
+from gpssm.workflow.assignments import merge, parse_assignments
 from gpssm.workflow.configuration import make_config, read_config
 from gpssm.workflow.fitting import fit_folder
 from gpssm.workflow.folder import RunFolder
@@ -18,31 +21,39 @@ from .console import say, show, show_json
 def fit_command(
     arguments: Sequence[str],
     options: dict[str, Any],
+    assigned: Sequence[str],
     config_file: Path | None,
     out: Path | None,
     as_json: bool,
+    quiet: bool = False,
     cores: int | None = None,
     address: dict[str, Any] | None = None,
 ) -> None:
     """Fit a model into a run folder, and show its scores; `address`: of several processes."""
     file = {} if config_file is None else read_config(config_file)
     options["data"] |= as_data_options(arguments)
-    config = make_config(file, options)
+    config = make_config(file, merge(options, parse_assignments(assigned)))
     # Before anything is computed. Several processes may be on one machine: each has one core.
     gpssm.prepare(cores or (None if address is None else 1))
     if address is not None:
         gpssm.connect(**address)
     data = load_data(config.data)
+    remarks = [each.text for each in preflight(data)]
     if not as_json and is_first():
         show(str(data))
-    folder = fit_folder(config, data, out)
+    if is_first():
+        for line in remarks:
+            say(f"remark: {line}")
+    folder = fit_folder(config, data, out, quiet=quiet)
     if folder.scoring is None:  # not the first of several processes
         return
     if as_json:
         scores = folder.scoring.to_json()
-        show_json({"run": folder.path, "report": folder.report, "scores": scores})
+        run = {"run": folder.path, "report": folder.report, "remarks": remarks}
+        show_json({**run, "scores": scores})
     else:
         show(folder.scoring.table())
+        show(verdict_text(folder.scoring.verdict))
         show(f"run     {folder.path}\nreport  {folder.report}")
     _tell_failures(folder)
 

@@ -1,5 +1,7 @@
 """Arguments and options of the commands, with their help texts."""
 
+import csv
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -8,10 +10,15 @@ import typer
 
 from gpssm.inference.methods.registry import METHODS
 
+# Groups of options in the help of a command.
+_DATA, _FITTING, _PROCESSES = "Data", "Model and training", "Several processes"
+
 # An empty metavar: a switch takes no value, and typer would write <bool> behind it.
 _switch = partial(typer.Option, metavar="")
 _count = partial(typer.Option, min=1, metavar="N")
-_column = partial(typer.Option, metavar="A")
+_column = partial(typer.Option, metavar="A", rich_help_panel=_DATA)
+_seconds = partial(typer.Option, metavar="SECONDS", rich_help_panel=_DATA)
+_names = partial(typer.Option, metavar="A,B", rich_help_panel=_DATA)
 _path = partial(typer.Option, metavar="PATH")
 _data = partial(typer.Argument, metavar="DATA")
 
@@ -27,11 +34,38 @@ SomeData = Annotated[list[str], _data(help="Files, or a registered name.")]
 NewData = Annotated[list[str], _data(help="Measured rows, then inputs with empty outputs.")]
 OtherData = Annotated[list[str] | None, _data(help="Other data; default: the test part.")]
 Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Registered names.")]
-Inputs = Annotated[str | None, typer.Option(metavar="A,B", help="Columns that drive the system.")]
-Outputs = Annotated[str | None, typer.Option(metavar="A,B", help="Columns that were measured.")]
-TimeColumn = Annotated[str | None, _column(help="Column of seconds or dates.")]
+Inputs = Annotated[list[str] | None, _names(help="Columns that drive the system.")]
+Outputs = Annotated[list[str] | None, _names(help="Columns that were measured.")]
+TimeColumn = Annotated[str | None, _column(help="Column of numbers or dates.")]
+TimeUnit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="UNIT",
+        help="Unit of the time column: ns, us, ms, s, min or h.",
+        rich_help_panel=_DATA,
+        show_default="what its name says, else s",
+    ),
+]
+SamplingTime = Annotated[
+    float | None, _seconds(help="Step of the rows, where there is no time column.")
+]
+Resample = Annotated[
+    float | None, _seconds(help="New step, for samples at irregular or faster times.")
+]
+InputLag = Annotated[
+    int | None,
+    _count(
+        min=0,
+        help="Rows by which inputs are logged too late; 1: with the row they led to.",
+        rich_help_panel=_DATA,
+        show_default="0",
+    ),
+]
 ExperimentColumn = Annotated[str | None, _column(help="Column that names the experiment.")]
-OnDisk = Annotated[bool, _switch("--on-disk", help="Read Parquet files from disk in blocks.")]
+OnDisk = Annotated[
+    bool,
+    _switch("--on-disk", help="Read Parquet files from disk in blocks.", rich_help_panel=_DATA),
+]
 
 # ---------------------------------------------------------------------- how to fit
 
@@ -48,35 +82,78 @@ MethodName = Annotated[
         metavar="METHOD",
         callback=_known_method,
         help=f"One of {', '.join(METHODS)}.",
+        rich_help_panel=_FITTING,
         show_default="cbf-ssm-50",
     ),
 ]
 DimX = Annotated[
-    int | None, _count(help="Number of states, outputs included.", show_default="4 or more")
+    int | None,
+    _count(
+        help="Number of states, outputs included.",
+        rich_help_panel=_FITTING,
+        show_default="4 or more",
+    ),
 ]
-Steps = Annotated[int | None, _count(help="Gradient steps.", show_default="1000")]
-Seeds = Annotated[int | None, _count(help="Random seeds, fitted together.", show_default="1")]
+Steps = Annotated[
+    int | None, _count(help="Gradient steps.", rich_help_panel=_FITTING, show_default="1000")
+]
+Seeds = Annotated[
+    int | None,
+    _count(help="Random seeds, fitted together.", rich_help_panel=_FITTING, show_default="1"),
+]
 Starts = Annotated[
-    int | None, _count(help="Restarts per seed; keeps one that has not failed.", show_default="1")
+    int | None,
+    _count(
+        help="Restarts per seed; keeps one that has not failed.",
+        rich_help_panel=_FITTING,
+        show_default="1",
+    ),
 ]
 Cores = Annotated[
     int | None,
-    _count(help="CPU cores to train on.", show_default="all, at most 8; 1 with --distributed"),
+    _count(
+        max=1024,
+        help="CPU cores to train on.",
+        rich_help_panel=_FITTING,
+        show_default="all, at most 8; 1 with --distributed",
+    ),
 ]
 CalibrationFolds = Annotated[
     int | None,
     _count(
-        min=2, help="Cross-validation folds that set the noise; one fit each.", show_default="none"
+        min=2,
+        help="Cross-validation folds that set the noise; one fit each.",
+        rich_help_panel=_FITTING,
+        show_default="none",
     ),
 ]
 TestFraction = Annotated[
     float | None,
     typer.Option(
-        min=0.01,
+        min=0.0,
         max=0.99,
         metavar="SHARE",
-        help="Last part of each experiment, held out as the test part.",
+        help="Last part of each experiment, held out for the test; 0: no test.",
+        rich_help_panel=_DATA,
         show_default="0.3",
+    ),
+]
+Test = Annotated[
+    list[Path] | None,
+    _path(
+        help="File for the test; DATA is then all for training. Repeatable.", rich_help_panel=_DATA
+    ),
+]
+FirstSeed = Annotated[
+    int | None, _count(min=0, help="First random seed.", rich_help_panel=_FITTING, show_default="0")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any setting, such as learning_rate=0.05. Repeatable.",
+        rich_help_panel=_FITTING,
     ),
 ]
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="TOML file of the study.")]
@@ -91,14 +168,28 @@ RunFolderOut = Annotated[
     Path | None, _path(help="Folder of the run.", show_default="runs/DATA-METHOD")
 ]
 Distributed = Annotated[
-    bool, _switch("--distributed", help="Train with other processes; see the docs.")
+    bool,
+    _switch(
+        "--distributed",
+        help="Train with other processes; see the docs.",
+        rich_help_panel=_PROCESSES,
+    ),
 ]
 Coordinator = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="Address of process 0, without Slurm or MPI."),
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Address of process 0, without Slurm or MPI.",
+        rich_help_panel=_PROCESSES,
+    ),
 ]
-Processes = Annotated[int | None, _count(help="Number of processes.")]
-Process = Annotated[int | None, typer.Option(min=0, metavar="I", help="Index of this process.")]
+Processes = Annotated[
+    int | None, _count(max=100_000, help="Number of processes.", rich_help_panel=_PROCESSES)
+]
+Process = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="I", help="Index of this process.", rich_help_panel=_PROCESSES),
+]
 Config = Annotated[Path | None, _path(help="TOML file with any setting; see the documentation.")]
 
 # ---------------------------------------------------------------------- runs and their results
@@ -121,12 +212,31 @@ ForecastOut = Annotated[Path, _path(help="CSV file with mean, standard deviation
 ReportOut = Annotated[
     Path | None, _path(help="File of the report, for a single run.", show_default="RUN/report.html")
 ]
+ReportData = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data", metavar="DATA", help="Other data to forecast: RUN/report-DATA.html. Repeatable."
+    ),
+]
 PageOut = Annotated[Path, _path(help="File of the page.")]
 DemoOut = Annotated[Path, _path(help="Folder for model, figure and report.")]
 
 
-def split_names(text: str | None) -> tuple[str, ...] | None:
-    """Split `a,b` into names; None if the option was not given."""
-    if text is None:
+def split_names(texts: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Split `a,b` into names, as a row of a CSV file; None if the option was not given.
+
+    Where the option is repeated each text is one name, which may have commas without quotes.
+    """
+    if not texts:
         return None
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    if len(texts) > 1:
+        return tuple(name for text in texts for name in (_row(text) if text[:1] == '"' else [text]))
+    return tuple(name.strip() for name in _row(texts[0]) if name.strip())
+
+
+def _row(text: str) -> list[str]:
+    try:
+        return next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        message = f"{text!r} has a quotation mark that does not end ({error})."
+        raise typer.BadParameter(message) from None

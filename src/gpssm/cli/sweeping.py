@@ -20,7 +20,7 @@ from gpssm.workflow.configuration import (
     read_sections,
     section,
 )
-from gpssm.workflow.folder import check_own
+from gpssm.workflow.folder import check_own, refuse_inputs
 from gpssm.workflow.sources import load_data
 
 from .console import say, show, show_json
@@ -49,13 +49,11 @@ def sweep_command(
     study = read_study(path)
     out = out or Path("studies") / path.stem
     check_own(out, (out / IDENTITY).is_file(), "a new folder or that of a study")
+    refuse_inputs(out, [file for source in study.sources.values() for file in source.files])
     gpssm.prepare()  # before anything is computed, a simulated data set included
     data = {name: load_data(source).train for name, source in study.sources.items()}
     cluster = study.cluster if on_cluster else None
-    try:
-        found = gpssm.sweep(study, data, out=out, cluster=cluster, quiet=quiet)
-    except ConfigError as error:
-        raise ConfigError(str(error).replace("out:", "--out:", 1)) from error
+    found = gpssm.sweep(study, data, out=out, cluster=cluster, quiet=quiet)
     written = write_best(study, found)
     if as_json:
         show_json({"study": out, "table": found.path, "best": written, **as_numbers(found)})

@@ -1,5 +1,6 @@
 """Trajectories in: container, loaders, normalisation, windows, benchmarks, simulators."""
 
+from gpssm.base.errors import DataWarning
 from gpssm.data.benchmarks.registry import DatasetList, list_datasets, load_dataset
 from gpssm.data.benchmarks.simulators import simulate
 from gpssm.data.io.reading import read
@@ -7,7 +8,7 @@ from gpssm.data.io.reading import read
 from .benchmarks import simulators
 from .dataset import Dataset
 from .experiment import Experiment
-from .normalisation import DataWarning, Normalisation
+from .normalisation import Normalisation
 from .windows import (
     Recency,
     Rows,

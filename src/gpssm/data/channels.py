@@ -50,7 +50,26 @@ def units_of(columns: Sequence[str], units: Mapping[str, str]) -> tuple[str, ...
     return tuple(units.get(column, units.get(column.split("[")[0], "")) for column in columns)
 
 
-def with_units(names: Sequence[str], units: Sequence[str]) -> str:
-    """Names with units: `level [cm], pump`."""
-    pairs = zip(names, units, strict=True)
-    return ", ".join(f"{n} [{u}]" if u else n for n, u in pairs) or "none"
+def common_units(found: Sequence[tuple[str, Mapping[str, str]]]) -> dict[str, str]:
+    """The units that files name; raise if two of them differ."""
+    known: dict[str, str] = {}
+    for source, units in found:
+        for column, unit in units.items():
+            if known.setdefault(column, unit) != unit:
+                where, wanted = f"{source}, column {column!r}", f"{known[column]!r} as before"
+                remedy = "Convert the values of one file, so that all have the same unit."
+                raise DataError(expected(where, f"the unit {unit!r}", wanted, remedy))
+    return known
+
+
+def with_units(names: Sequence[str], units: Sequence[str]) -> list[str]:
+    """Names of channels, each with its unit where it has one: `level [cm]`."""
+    return [f"{n} [{u}]" if u else n for n, u in zip(names, units, strict=True)]
+
+
+def check_units(names: Sequence[str], known: Sequence[str], given: Sequence[str]) -> None:
+    """Raise if channels have other units than those in training; unknown ones are accepted."""
+    for name, ours, theirs in zip(names, known, given, strict=False):
+        if ours and theirs and ours != theirs:
+            wanted, remedy = f"{ours!r}, as in training", "Convert the values, or correct the unit."
+            raise DataError(expected(f"unit of {name!r}", repr(theirs), wanted, remedy))

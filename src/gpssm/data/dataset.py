@@ -10,14 +10,18 @@ from jaxtyping import Float
 
 from gpssm.base.errors import DataError, expected
 from gpssm.data.io.frames import Frames, frame_tables, xarray_tables
-from gpssm.data.io.tables import Checked, Name, Request, all_pieces, check_table, common_step
+from gpssm.data.io.gathering import gather
+from gpssm.data.io.pieces import Checked, check_table
+from gpssm.data.io.tables import Name, Request
+from gpssm.data.io.timing import Timing, common_step
 from gpssm.data.transforms.drift import Drift
 from gpssm.data.transforms.removal import without_again, without_drift, without_trend
+from gpssm.data.transforms.resample import check_new_step, resampled
 
-from .channels import check_measured, check_same_channels, labels, numbered, units_of, with_units
+from .channels import check_measured, check_same_channels, check_units, labels, numbered, with_units
 from .experiment import PARTS, Experiment, summary
 from .splits import by_experiment, by_fraction, by_row
-from .steps import fill_rows
+from .steps import check_same_steps, fill_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,11 +102,15 @@ class Dataset:
         time: Name | None = None,
         experiment: Name | None = None,
         sampling_time: float | None = None,
+        time_unit: str | None = None,
+        resample: float | None = None,
+        input_lag: int = 0,
         units: Mapping[str, str] = MappingProxyType({}),
         name: str = "data",
     ) -> "Dataset":
         """From a pandas frame, or several as experiments; the arguments are those of a file."""
-        request = Request.of(outputs, inputs, time, experiment)
+        timing = Timing(time_unit, resample, input_lag)
+        request = Request.of(outputs, inputs, time, experiment, timing)
         files = [check_table(each, request) for each in frame_tables(frames, name)]
         return cls.from_checked(files, request, sampling_time, units, name)
 
@@ -116,13 +124,18 @@ class Dataset:
         time: str | None = None,
         experiment: str | None = None,
         sampling_time: float | None = None,
+        time_unit: str | None = None,
+        resample: float | None = None,
+        input_lag: int = 0,
         name: str = "data",
     ) -> "Dataset":
         """From an xarray.Dataset; `experiment` is a dimension or a variable along time.
 
         Units come from the attribute `units` of the variables.
         """
-        tables, request = xarray_tables(data, Request.of(outputs, inputs, time, experiment), name)
+        timing = Timing(time_unit, resample, input_lag)
+        request = Request.of(outputs, inputs, time, experiment, timing)
+        tables, request = xarray_tables(data, request, name)
         units = {str(k): str(v.attrs["units"]) for k, v in data.items() if "units" in v.attrs}
         files = [check_table(each, request) for each in tables]
         return cls.from_checked(files, request, sampling_time, units, name)
@@ -137,23 +150,9 @@ class Dataset:
         name: str,
     ) -> "Dataset":
         """From files or frames that were checked one by one."""
-        if not files:
-            raise DataError(expected("files", "none", "at least one"))
-        inputs, outputs, *_ = files[0].channels
-        found = all_pieces(files, request)
-        steps = [(f"{source}, experiment {e.name!r}", e.sampling_time) for source, e in found]
-        made = cls(
-            tuple(Experiment.of(piece.y, piece.u, piece.name) for _, piece in found),
-            name=name,
-            sampling_time=common_step(steps, sampling_time),
-            input_names=inputs,
-            output_names=outputs,
-            input_units=units_of(inputs, units),
-            output_units=units_of(outputs, units),
-        )
-        sources = dict.fromkeys(source for source, _ in found)
-        check_measured(made.experiments, made.output_names, f"{', '.join(sources)}, ")
-        return made
+        made = cls(name=name, **gather(files, request, sampling_time, units)._asdict())
+        new_step = request.timing.resample if request.time is None else None
+        return made if new_step is None else made.resample(new_step)
 
     # ------------------------------------------------------------------ what it holds
 
@@ -229,6 +228,19 @@ class Dataset:
         """Whole experiments, by name or position; without `test` it is all that is not named."""
         return replace(self, experiments=by_experiment(self.experiments, train, validation, test))
 
+    def with_test(self, test: "Dataset") -> "Dataset":
+        """All of this data set for training, and all of another one as the test part."""
+        for kind in ("input", "output"):
+            ours, theirs = (getattr(each, f"{kind}_names") for each in (self, test))
+            if ours != theirs:
+                raise DataError(expected(f"{kind}_names of the test part", theirs, f"{ours}"))
+            check_units(ours, *(getattr(each, f"{kind}_units") for each in (self, test)))
+        common_step([("training", self.sampling_time), ("the test", test.sampling_time)], None)
+        check_same_steps(*((d.steps, d[0].trends, d.sampling_time) for d in (self, test)))
+        parts = {"train": self, "test": test}
+        both = (replace(each, part=part) for part, found in parts.items() for each in found)
+        return replace(self, experiments=tuple(both))
+
     # ------------------------------------------------------------------ steps that can be undone
 
     def decimate(self, factor: int, *, average_inputs: bool = False) -> "Dataset":
@@ -243,6 +255,22 @@ class Dataset:
         time = self.sampling_time * factor if self.sampling_time is not None else None
         steps = (*self.steps, f"decimate({factor})")
         return replace(self, experiments=kept, sampling_time=time, steps=steps)
+
+    def resample(self, step: float) -> "Dataset":
+        """Rows at other equal steps, in seconds: u is held and averaged, y is averaged around them.
+
+        The input of a row is its mean until the next row. An output is the mean of the samples
+        within half a step around the row, and is missing where there is none. Samples at irregular
+        times are read with `gpssm.read(..., resample=step)`. `restore` knows the new rows only.
+        """
+        if self.sampling_time is None:
+            remedy = "Give sampling_time (--sampling-time), or the column of the time."
+            given = "data without a sampling time"
+            raise DataError(expected("resample", given, "data with one", remedy))
+        time, step = self.sampling_time, check_new_step(step)
+        runs = tuple(resampled(each, time, step) for each in self.experiments)
+        steps = (*self.steps, f"resample({step:g})")
+        return replace(self, experiments=runs, sampling_time=step, steps=steps)
 
     def detrend(self, order: int = 1) -> "Dataset":
         """Subtract from each output a polynomial in the time since its experiment began.
@@ -304,8 +332,9 @@ class Dataset:
     def __str__(self) -> str:
         time = "unknown" if self.sampling_time is None else f"{self.sampling_time:g} s"
         lines = [f"Dataset {self.name!r}: {self.num_rows} rows, sampling time {time}"]
-        lines.append(f"  inputs     {with_units(self.input_names, self.input_units)}")
-        lines.append(f"  outputs    {with_units(self.output_names, self.output_units)}")
+        for kind in ("input", "output"):
+            named = with_units(getattr(self, f"{kind}_names"), getattr(self, f"{kind}_units"))
+            lines.append(f"  {kind + 's':<11}{', '.join(named) or 'none'}")
         for part in self.parts or ("",):
             runs = [each for each in self.experiments if each.part == part]
             lines.append(f"  {part or 'all':<11}{summary(runs)}")

@@ -8,8 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from gpssm.base.errors import DataError, expected
+from gpssm.base.text import percent
 
 from .disk import blocks, stays_on_disk
+from .stamps import Stamps
 from .steps import Removed, block_means
 
 PARTS = ("train", "validation", "test")
@@ -22,7 +24,7 @@ class Experiment:
 
     Arrays are copied, but for a `numpy.memmap` that was opened for reading: it stays on disk.
     `start` and `stride` say which rows of the original record are held here, and `trends` what
-    was subtracted from them, so that a forecast can be mapped back.
+    was subtracted from them, so that a forecast can be mapped back. `stamps` are the user's times.
     """
 
     u: Float[np.ndarray, "time inputs"]
@@ -32,6 +34,7 @@ class Experiment:
     start: int = 0
     stride: int = 1
     trends: tuple[Removed, ...] = ()
+    stamps: Stamps | None = None
 
     def __post_init__(self) -> None:
         _check_rows(self.u, self.y, self.label)
@@ -41,18 +44,23 @@ class Experiment:
         _refuse(self.y, np.isinf, f"outputs of {self.label}", wanted)
         if self.part not in ("", *PARTS):
             raise DataError(expected("part", repr(self.part), f"one of {PARTS} or ''"))
+        if self.stamps is not None and len(self.stamps) != len(self.y):
+            given = f"{len(self.stamps)} time stamps for {len(self.y)} rows"
+            raise DataError(expected(self.label, given, "one for each row"))
         object.__setattr__(self, "u", _frozen(self.u))
         object.__setattr__(self, "y", _frozen(self.y))
 
     @classmethod
-    def of(cls, y: Any, u: Any = None, name: str = "") -> "Experiment":
+    def of(
+        cls, y: Any, u: Any = None, name: str = "", stamps: Stamps | None = None
+    ) -> "Experiment":
         """From anything that numpy takes for an array [time, channels] or [time]."""
         label = f"experiment {name!r}" if name else "the experiment"
         outputs = _two_dimensional(y, f"outputs of {label}")
         empty = u is None or np.size(u) == 0
         inputs = np.zeros((len(outputs), 0)) if empty else _two_dimensional(u, f"inputs of {label}")
         _check_rows(inputs, outputs, label)
-        return cls(inputs, outputs, name)
+        return cls(inputs, outputs, name, stamps=stamps)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -87,14 +95,20 @@ class Experiment:
         if last - first < MIN_ROWS:
             wanted = f"at least {MIN_ROWS} rows"
             field = f"the {part} part of {self.label} ({len(self)} rows)"
-            raise DataError(expected(field, f"{last - first} rows", wanted, "Move the split."))
+            raise DataError(
+                expected(
+                    field, f"{last - first} rows", wanted, "Move the split, or give more rows."
+                )
+            )
         u, y, start = self.u[first:last], self.y[first:last], int(self.start + self.stride * first)
-        return replace(self, u=u, y=y, part=part, start=start)
+        stamps = None if self.stamps is None else self.stamps[first:last]
+        return replace(self, u=u, y=y, part=part, start=start, stamps=stamps)
 
     def every(self, factor: int, average_inputs: bool) -> "Experiment":
         """Every factor-th row; the input is that of the row, or its mean until the next one."""
         u = block_means(self.u, factor) if average_inputs else self.u[::factor]
-        return replace(self, u=u, y=self.y[::factor], stride=self.stride * factor)
+        stamps = None if self.stamps is None else self.stamps[::factor]
+        return replace(self, u=u, y=self.y[::factor], stride=self.stride * factor, stamps=stamps)
 
     def without(self, trend: Removed) -> "Experiment":
         """The same rows with a trend or a drift subtracted from the outputs."""
@@ -166,5 +180,5 @@ def summary(runs: Sequence[Experiment]) -> str:
     rows = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     missing = 1.0 - sum(each.measured.sum() for each in runs) / sum(each.y.size for each in runs)
     noun = "experiment" if len(runs) == 1 else "experiments"
-    gaps = f", {missing:.1%} of the outputs missing" if missing else ""
+    gaps = f", {percent(missing, 1)} of the outputs missing" if missing else ""
     return f"{len(runs)} {noun} of {rows} rows{gaps}"

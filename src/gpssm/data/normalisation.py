@@ -9,17 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float, Float64
 
-from gpssm.base.errors import DataError, GpssmWarning, expected
+from gpssm.base.errors import DataError, DataWarning, expected
 
 from .dataset import Dataset
 from .disk import blocks, stays_on_disk
 
 Values = Float[Array, "*shape"] | Float[np.ndarray, "*shape"]
 _CONSTANT = 1e-12  # spread relative to the size of the values, below which a channel is constant
-
-
-class DataWarning(GpssmWarning):
-    """Something about the data that the user should know; the program continues."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +105,9 @@ def _moments(
         if not count:
             remedy = "Leave this channel out, or train on data in which it was measured."
             raise DataError(expected(f"channel {name!r}", "missing values only", "values", remedy))
+    _refuse_too_large(found, names)
     still = found.highest - found.lowest <= _CONSTANT * np.abs(found.mean)
-    return found.mean, np.where(still, 0.0, np.sqrt(found.variance))
+    return found.mean, np.where(still, 0.0, found.spread)
 
 
 class _Seen(NamedTuple):
@@ -118,7 +115,7 @@ class _Seen(NamedTuple):
 
     number: np.ndarray
     mean: np.ndarray
-    variance: np.ndarray
+    spread: np.ndarray
     lowest: np.ndarray
     highest: np.ndarray
 
@@ -133,11 +130,33 @@ def _row_blocks(runs: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
 def _seen(rows: Float[np.ndarray, "_ channels"]) -> _Seen:
     known = ~np.isnan(rows)
     count = np.sum(known, axis=0)
-    mean = np.sum(rows, axis=0, where=known) / np.maximum(count, 1)
-    variance = np.sum(np.square(rows - mean), axis=0, where=known) / np.maximum(count, 1)
     lowest = np.min(rows, axis=0, where=known, initial=np.inf)
     highest = np.max(rows, axis=0, where=known, initial=-np.inf)
-    return _Seen(count, mean, variance, lowest, highest)
+    # a power of two, so that squares of very large and very small values are exact and finite
+    size = np.ldexp(1.0, _exponents(lowest, highest))
+    scaled = rows / size
+    mean = np.sum(scaled, axis=0, where=known) / np.maximum(count, 1)
+    apart = scaled - mean
+    largest = np.max(np.abs(apart), axis=0, where=known, initial=0.0)
+    width = np.ldexp(1.0, _exponents(largest, largest))
+    variance = np.sum(np.square(apart / width), axis=0, where=known) / np.maximum(count, 1)
+    return _Seen(count, mean * size, np.sqrt(variance) * width * size, lowest, highest)
+
+
+def _exponents(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """The power of two next to the largest value of each channel."""
+    largest = np.maximum(np.abs(lowest), np.abs(highest))
+    return np.clip(np.frexp(np.where(np.isfinite(largest), largest, 1.0))[1], -1021, 1022)
+
+
+def _refuse_too_large(found: _Seen, names: Sequence[str]) -> None:
+    """Raise if the difference of two values of a channel is no finite number."""
+    with np.errstate(over="ignore"):
+        wide = (found.number > 0) & ~np.isfinite(found.highest - found.lowest)
+    for name in (name for name, is_wide in zip(names, wide, strict=True) if is_wide):
+        given = "values too far apart for their difference to be a finite number"
+        remedy = "Change the unit of the channel."
+        raise DataError(expected(f"channel {name!r}", given, "values below 1e300", remedy))
 
 
 def _together(a: _Seen, b: _Seen) -> _Seen:
@@ -145,6 +164,7 @@ def _together(a: _Seen, b: _Seen) -> _Seen:
     count = a.number + b.number
     share = b.number / np.maximum(count, 1)
     apart = b.mean - a.mean
-    variance = (1 - share) * a.variance + share * b.variance + share * (1 - share) * apart**2
+    between = np.sqrt(share * (1 - share)) * apart
+    spread = np.hypot(np.hypot(np.sqrt(1 - share) * a.spread, np.sqrt(share) * b.spread), between)
     lowest, highest = np.minimum(a.lowest, b.lowest), np.maximum(a.highest, b.highest)
-    return _Seen(count, a.mean + share * apart, variance, lowest, highest)
+    return _Seen(count, a.mean + share * apart, spread, lowest, highest)

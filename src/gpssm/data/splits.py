@@ -1,10 +1,10 @@
 """Cutting experiments into training, validation and test parts."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
 from gpssm.base.errors import DataError, expected
+from gpssm.base.settings import nearest
 
 from .experiment import PARTS, Experiment
 
@@ -76,6 +76,6 @@ def _index(experiments: Experiments, key: str | int) -> int:
         return names.index(key)
     if not isinstance(key, str) and -len(names) <= key < len(names):
         return int(key) % len(names)
-    near = difflib.get_close_matches(str(key), names, n=3) or names[:5]
+    near = nearest(str(key), names, 0.6) or names[:5]
     wanted = f"the name or position of one of the {len(names)} experiments"
     raise DataError(expected("experiment", repr(key), wanted, f"Nearest: {near}."))

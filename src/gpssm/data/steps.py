@@ -19,6 +19,23 @@ class Removed(Protocol):
         ...
 
 
+Prepared = tuple[Sequence[str], Sequence[Removed], float | None]  # steps, trends, sampling time
+
+
+def check_same_steps(train: Prepared, test: Prepared) -> None:
+    """Raise unless the test part was prepared as the training part was.
+
+    Where both have a sampling time, which is compared elsewhere, how it came about is free.
+    """
+    free = ("decimate", "resample") if train[2] and test[2] else ()
+    ours, theirs = ([s for s in each[0] if not s.startswith(free)] for each in (train, test))
+    if ours != theirs or tuple(train[1]) != tuple(test[1]):
+        given, wanted = (", ".join(each) or "none" for each in (theirs, ours))
+        remedy = "Join the data first, then decimate, detrend or remove the drift."
+        wanted = f"the very same as in training, {wanted}"
+        raise DataError(expected("steps of the test part", given, wanted, remedy))
+
+
 @dataclass(frozen=True, eq=False)
 class Trend:
     """A polynomial in time per output, removed from the outputs and added back to a forecast.

@@ -22,7 +22,7 @@ from gpssm.fitted.fitting import fit
 from gpssm.fitted.run import Run
 from gpssm.training import cut_stretches
 from gpssm.training.calibration import HELD_OUT_FACTORS, choose, likelihoods, with_noise
-from gpssm.training.progress import ProgressFactory
+from gpssm.training.progress import ProgressFactory, automatic, titled
 
 
 @overload
@@ -65,14 +65,17 @@ def recalibrate(
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
     _check_data(several, data)
-    first, shown = several[0], {"quiet": quiet, "progress": progress}
+    first, shown = several[0], progress or automatic(quiet)
+    still = quiet or progress is not None  # a caller's own display is about training
     ahead = first.training.half_life is not None or data.has_drift
     parts = cut_folds(data, folds, ahead, first.training.validation_warmup)
     folders = [None if run_dir is None else Path(run_dir) / f"fold-{i}" for i in range(len(parts))]
-    found = [
-        _fold_likelihoods(first, part, {**shown, "run_dir": folder})
-        for part, folder in zip(parts, folders, strict=True)
-    ]
+    found = []
+    for i, (part, folder) in enumerate(zip(parts, folders, strict=True), 1):
+        each = shown if progress else titled(shown, f"fold {i}/{len(parts)}")
+        found.append(
+            _fold_likelihoods(first, part, {"progress": each, "quiet": still, "run_dir": folder})
+        )
     chosen = choose(_middle(found), HELD_OUT_FACTORS)
     with jax.enable_x64(True):
         noise = jnp.asarray(chosen.level), jnp.asarray(chosen.factor)
@@ -81,15 +84,10 @@ def recalibrate(
 
 
 def _check_data(runs: Sequence[Run], data: Dataset) -> None:
-    """Raise unless the data have the channels of the runs."""
+    """Raise unless there are runs, and the data can be theirs."""
     if not runs:
         raise DataError(expected("runs", "none", "at least one"))
-    known = runs[0].normalisation
-    ours, theirs = (len(known.u_mean), len(known.y_mean)), (data.dim_u, data.dim_y)
-    if ours != theirs:
-        given, wanted = (f"{u} inputs and {y} outputs" for u, y in (theirs, ours))
-        remedy = "Give what the runs were trained on."
-        raise DataError(expected("data", given, f"{wanted}, those of the runs", remedy))
+    runs[0].check_data(data)
 
 
 def cut_folds(data: Dataset, folds: int, ahead: bool, warmup: int) -> list[Dataset]:

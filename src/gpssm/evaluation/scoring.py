@@ -13,7 +13,7 @@ from gpssm.base.errors import DataError, expected
 from gpssm.data import Dataset, DataWarning, Experiment, Normalisation
 from gpssm.data.experiment import MIN_ROWS
 from gpssm.fitted.run import Run
-from gpssm.linear import arx, constant_mean
+from gpssm.linear import LinearModel, arx, constant_mean
 from gpssm.metrics import Forecast, Scored, Scores, score
 
 MEAN, ARX = "constant mean", "linear ARX"
@@ -68,13 +68,17 @@ class Stretch:
 class Evaluation:
     """Forecasts and scores of a model on the test part.
 
-    `training`: the scores of the same model on the newest rows that it was trained on.
+    `training`: the scores of the same model on the newest rows that it was trained on. Without a
+    test part these rows are all that was forecast: `tested` is then false. `linear`: the model
+    itself, where it is a linear one.
     """
 
     stretches: tuple[Stretch, ...]
     scores: Scores
     first_scored: int
     training: Scores | None = None
+    tested: bool = True
+    linear: LinearModel | None = None
 
     @property
     def open_loop(self) -> list[Scored]:
@@ -93,25 +97,28 @@ class Evaluation:
         return None if self.training is None else self.training.overall("rmse")
 
     def to_json(self) -> dict[str, Any]:
-        """Scores by output and metric, on the test part and on training rows."""
+        """Scores by output and metric, on the test part if there is one, and on training rows."""
         training = {} if self.training is None else {"training": self.training.to_json()}
-        return {**self.scores.to_json(), **training}
+        return {**(self.scores.to_json() if self.tested else {}), **training}
 
 
 def evaluate(
-    run: Run, test: Dataset, protocol: Protocol = DEFAULT, train: Dataset | None = None
+    run: Run, test: Dataset | None, protocol: Protocol = DEFAULT, train: Dataset | None = None
 ) -> Evaluation:
     """Forecast every experiment of `test` in open loop from its first outputs, and score it.
 
-    With the data that it was trained on, these are simulated in the same way: `training`.
+    With the data that it was trained on, these are simulated in the same way: `training`. Without
+    a `test` nothing else is forecast, and the result is not `tested`.
     """
+    if test is not None:
+        run.check_data(test)
     protocol = replace(protocol, warmup=max(protocol.warmup, run.model.shortest_warmup))
     return evaluate_forecasts(predictor(run, protocol), test, protocol, _spread(run, train), train)
 
 
 def evaluate_forecasts(
     predict: Predict,
-    test: Dataset,
+    test: Dataset | None,
     protocol: Protocol,
     spread: Spread | None = None,
     train: Dataset | None = None,
@@ -120,13 +127,23 @@ def evaluate_forecasts(
 
     `spread`: of the outputs in training, in whose units they are pooled; None: in their own.
     """
-    found = _evaluation(predict, test, protocol, spread)
+    own = None if train is None else _on_own_rows(predict, train, protocol, spread)
+    found = own if test is None else _evaluation(predict, test, protocol, spread)
     if found is None:
-        longest = max(len(each) for each in test)
-        wanted = f"an experiment with measurements after the warm-up of {protocol.warmup} steps"
-        remedy = "Keep more rows for the test, or shorten `warmup`, in a file below [forecast]."
-        raise DataError(expected("test part", f"{longest} rows at most", wanted, remedy))
-    return replace(found, training=_on_own_rows(predict, train, protocol, spread))
+        raise _too_short(test or train, protocol)
+    training = None if own is None else own.scores
+    return replace(found, training=training, tested=test is not None)
+
+
+def _too_short(data: Dataset | None, protocol: Protocol) -> DataError:
+    """The error where no experiment can be forecast."""
+    if data is None:
+        return DataError(expected("test and train", "neither", "one of them"))
+    part = "test part" if data.parts == ("test",) else "data"
+    longest = max(len(each) for each in data)
+    wanted = f"an experiment with measurements in the first {protocol.warmup} steps and after them"
+    remedy = "Give more rows, or a smaller forecast.warmup."
+    return DataError(expected(part, f"{longest} rows at most", wanted, remedy))
 
 
 def training_rmse(run: Run, train: Dataset, protocol: Protocol = DEFAULT) -> float | None:
@@ -136,7 +153,7 @@ def training_rmse(run: Run, train: Dataset, protocol: Protocol = DEFAULT) -> flo
     """
     protocol = replace(protocol, warmup=max(protocol.warmup, run.model.shortest_warmup))
     found = _on_own_rows(predictor(run, protocol), train, protocol, _spread(run, train))
-    return None if found is None else found.overall("rmse")
+    return None if found is None else found.scores.overall("rmse")
 
 
 def predictor(run: Run, protocol: Protocol) -> Predict:
@@ -147,7 +164,7 @@ def predictor(run: Run, protocol: Protocol) -> Predict:
 
 
 def evaluate_baselines(
-    train: Dataset, test: Dataset, protocol: Protocol = DEFAULT, own: Dataset | None = None
+    train: Dataset, test: Dataset | None, protocol: Protocol = DEFAULT, own: Dataset | None = None
 ) -> dict[str, Evaluation]:
     """The same forecasts by the mean of the training outputs, and by a linear ARX.
 
@@ -155,7 +172,9 @@ def evaluate_baselines(
     ones. `own`: those of `train` that the model is trained on, if these are not all.
     """
     seen = beginning(train, _BASELINE_ROWS)
-    own = (own or train) if seen.num_rows == train.num_rows else None
+    own = (own or train) if seen.num_rows == train.num_rows or test is None else None
+    if not _usable(test or own or train, protocol):
+        raise _too_short(test or own, protocol)
     y_train = np.concatenate([each.y for each in seen])
     linear = arx(seen)
     baselines: dict[str, Predict] = {
@@ -163,10 +182,11 @@ def evaluate_baselines(
         ARX: lambda u, y, conditioned: linear.predict(u, y[:conditioned]),
     }
     spread = output_spread(train)
-    return {
+    found = {
         name: evaluate_forecasts(predict, test, protocol, spread, own)
         for name, predict in baselines.items()
     }
+    return {**found, ARX: replace(found[ARX], linear=linear)}
 
 
 def output_spread(train: Dataset) -> Spread:
@@ -199,27 +219,29 @@ def newest(data: Dataset, most: int, longest: int) -> Dataset:
 
 
 def _on_own_rows(
-    predict: Predict, train: Dataset | None, protocol: Protocol, spread: Spread | None
-) -> Scores | None:
-    if train is None:
-        return None
+    predict: Predict, train: Dataset, protocol: Protocol, spread: Spread | None
+) -> Evaluation | None:
     rows = newest(train, _TRAINING_ROWS, protocol.horizon)
-    found = _evaluation(predict, rows, protocol, spread)
-    return None if found is None else found.scores
+    return _evaluation(predict, rows, protocol, spread)
 
 
 def _evaluation(
     predict: Predict, data: Dataset, protocol: Protocol, spread: Spread | None
 ) -> Evaluation | None:
     """Evaluate experiments with measurements after the warm-up; None if there are none."""
-    first = protocol.first_scored
-    usable = [each for each in data if bool(each.mask[first : protocol.horizon].any())]
+    first, usable = protocol.first_scored, _usable(data, protocol)
     if not usable:
         return None
     stretches = tuple(_stretch(predict, each, protocol) for each in usable)
     parts = [each.scored.after(first) for each in stretches]
     scores = score([part.forecast.sample(part.y, spread) for part in parts], data.output_names)
     return Evaluation(stretches, scores, first)
+
+
+def _usable(data: Dataset, protocol: Protocol) -> list[Experiment]:
+    """Experiments with measurements in the warm-up and after it."""
+    rest = slice(protocol.first_scored, protocol.horizon)
+    return [e for e in data if e.mask[: protocol.warmup].any() and e.mask[rest].any()]
 
 
 def _stretch(predict: Predict, experiment: Experiment, protocol: Protocol) -> Stretch:

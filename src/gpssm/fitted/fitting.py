@@ -1,23 +1,22 @@
 """`fit`: from data and settings to runs."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, NamedTuple, Unpack, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from gpssm.base.errors import ConfigError, DataError, GpssmWarning, TrainingError, expected
+from gpssm.base.errors import ConfigError, DataError, expected
 from gpssm.data import Dataset, Normalisation, WindowSource, choose_windows
+from gpssm.data.io.timing import common_step
 from gpssm.inference import Model, System, build
 from gpssm.inference.sequences import from_batch_first
 from gpssm.model import with_common_scales
 from gpssm.training import (
-    ROLLBACKS,
     BatchedSettings,
     Checkpoints,
     Phase,
@@ -26,7 +25,7 @@ from gpssm.training import (
     TrainingOptions,
     TrainingResult,
     alone,
-    calibrate,
+    calibrate_all,
     cut_stretches,
     data_hash,
     is_first,
@@ -39,10 +38,20 @@ from gpssm.training import (
 )
 from gpssm.training.progress import ProgressFactory, automatic
 
+from .memory import check_training
+from .outcomes import check_failures, check_skipped, tell_lost_starts
 from .run import Run
 
 _EXAMPLES = 64  # sequences from which the inducing inputs are placed
-_MANY_SKIPPED = 0.05  # share of the steps
+
+
+class _Around(NamedTuple):
+    """What surrounds a training and does not change it."""
+
+    shown: ProgressFactory
+    quiet: bool  # about all that is not training
+    devices: Sequence[jax.Device] | None
+    run_dir: str | Path | None
 
 
 class FitOptions(TrainingOptions, total=False):
@@ -89,15 +98,17 @@ def fit(
     those of other processes included: see `gpssm.connect`.
     With a `run_dir` nothing is lost: checkpoints are written there, the same call goes on where
     it was stopped, and the fitted model is saved there at the end.
+    `progress` shows the training in the caller's own way; `quiet` is about all else then.
     With `validation` data, or a fraction such as 0.2 (the last fifth of every experiment is then
     held out), the parameters with the best open-loop forecasts of them are kept.
     """
     data, held_out = _hold_out(_dataset(data, u, y), validation)
-    training, shown = resolve_training(model, data, settings), _shown(progress, quiet)
+    training = resolve_training(model, data, settings)
+    around = _Around(_shown(progress, quiet), quiet, devices, run_dir)
     numbers = _seeds(seed, seeds)
     trainings = [training] * len(numbers)
     with nullcontext() if run_dir is None else alone(run_dir, "run_dir"):
-        runs = _fit_runs(model, data, trainings, numbers, shown, devices, run_dir, held_out)
+        runs = _fit_runs(model, data, trainings, numbers, held_out, around)
     return runs[0] if seeds is None else runs
 
 
@@ -124,11 +135,11 @@ def fit_candidates(
             wanted = f"only {' and '.join(BatchedSettings._fields)}: all else is the same for all"
             raise ConfigError(expected("candidate", f"{', '.join(unknown)}", wanted))
     data, held_out = _hold_out(data, validation)
-    numbers, shown = _seeds(seed, seeds), _shown(progress, quiet)
+    numbers, around = _seeds(seed, seeds), _Around(_shown(progress, quiet), quiet, devices, None)
     trainings = [resolve_training(model, data, {**settings, **each}) for each in candidates]
     together = [training for training in trainings for _ in numbers]
     numbers = numbers * len(trainings)
-    runs = _fit_runs(model, data, together, numbers, shown, devices, None, held_out)
+    runs = _fit_runs(model, data, together, numbers, held_out, around)
     return [runs[i : i + seeds] for i in range(0, len(runs), seeds)]
 
 
@@ -148,46 +159,68 @@ def _fit_runs(
     data: Dataset,
     trainings: Sequence[Training],
     numbers: list[int],
-    shown: ProgressFactory,
-    devices: Sequence[jax.Device] | None,
-    run_dir: str | Path | None,
     held_out: Dataset | None,
+    around: _Around,
 ) -> list[Run]:
     """One run for each seed and its settings, which differ at most in the batched ones."""
-    training = trainings[0]
+    check_training(model, trainings[0], len(trainings) * trainings[0].starts)
     normalisation = with_common_scales(Normalisation.of(data), model.physics)
     with jax.enable_x64(True):
-        phases = make_phases(data, normalisation, training)
-        stretches = cut_stretches(held_out, normalisation, training) if held_out else None
-        starts = [key for number in numbers for key in start_keys(number, training.starts)]
-        keys = jnp.stack([jax.random.split(key) for key in starts])
-        systems = [_fresh_system(key, model, phases[-1], normalisation) for key in keys[:, 0]]
-        windows = phases[-1].windows
-        checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
-        batched = [BatchedSettings.of(each) for each in trainings for _ in range(training.starts)]
-        found = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, batched)
-        own = long_stretches(data, normalisation, training) if stretches is None else None
-        results = keep_one(found, training.starts, own, stretches, training.validation_metric)
-        fitted = [result.average for result in results]
-        if training.calibrate and (seen := stretches or own):
-            fitted = [calibrate(system, seen)[0] for system in fitted]
-    names = data.input_names, data.output_names
+        found, results, fitted = _train_all(
+            model, data, normalisation, trainings, numbers, held_out, around
+        )
+    names, step = (data.input_names, data.output_names), data.sampling_time
+    units = data.input_units, data.output_units
     runs = [
-        Run(system, normalisation, training, number, result.history, *names)
+        Run(system, normalisation, training, number, result.history, *names, step, *units)
         for system, training, number, result in zip(
             fitted, trainings, numbers, results, strict=True
         )
     ]
+    kept = _save(runs, around.run_dir)
+    check_failures(results, numbers, kept)
+    tell_lost_starts(found)
+    check_skipped(results)
+    return runs
+
+
+def _train_all(
+    model: Model,
+    data: Dataset,
+    normalisation: Normalisation,
+    trainings: Sequence[Training],
+    numbers: list[int],
+    held_out: Dataset | None,
+    around: _Around,
+) -> tuple[list[TrainingResult], list[TrainingResult], list[System]]:
+    """The results of all starts, those that are kept, and their calibrated systems."""
+    training = trainings[0]
+    phases = make_phases(data, normalisation, training)
+    stretches = cut_stretches(held_out, normalisation, training) if held_out else None
+    starts = [key for number in numbers for key in start_keys(number, training.starts)]
+    keys = jnp.stack([jax.random.split(key) for key in starts])
+    systems = [_fresh_system(key, model, phases[-1], normalisation) for key in keys[:, 0]]
+    windows, (shown, quiet, devices, run_dir) = phases[-1].windows, around
+    checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
+    batched = [BatchedSettings.of(each) for each in trainings for _ in range(training.starts)]
+    found = train(keys[:, 1], systems, phases, shown, devices, checkpoints, stretches, batched)
+    own = long_stretches(data, normalisation, training) if stretches is None else None
+    results = keep_one(found, training.starts, own, stretches, training.validation_metric)
+    fitted = [result.average for result in results]
+    if training.calibrate and (seen := stretches or own):
+        fitted = calibrate_all(fitted, seen, quiet)
+    return found, results, fitted
+
+
+def _save(runs: Sequence[Run], run_dir: str | Path | None) -> list[Path]:
+    """Write the models to the run directory, if there is one; return their paths."""
     kept = [] if run_dir is None else [Path(run_dir) / f"seed-{run.seed}.gpssm" for run in runs]
     if is_first():
         for run, path in zip(runs, kept, strict=False):
             run.save(path)
-            if training.starts > 1:  # that of the start which was kept, under the seed's name
+            if run.training.starts > 1:  # that of the start which was kept, under the seed's name
                 run.history.to_csv(path.with_name(f"history-{path.stem}.csv"))
-    _check_failures(results, numbers, kept)
-    _tell_lost_starts(found)
-    _check_skipped(results)
-    return runs
+    return kept
 
 
 def _checkpoints(
@@ -218,43 +251,6 @@ def _checkpoints(
     # What was stored before a setting was thought of had its default.
     checkpoints.claim(identity, {"model": Model().to_json(), "training": Training().to_json()})
     return checkpoints
-
-
-def _check_failures(
-    results: Sequence[TrainingResult], seeds: Sequence[int], kept: Sequence[Path]
-) -> None:
-    """Raise if a seed failed; the best model so far stays in the run_dir."""
-    for i, (seed, result) in enumerate(zip(seeds, results, strict=True)):
-        if result.failure is None:
-            continue
-        groups = ", ".join(result.failure.groups) or "no group (the ELBO itself is not finite)"
-        where = f"is in {kept[i]}" if kept else "is lost: no run_dir was given"
-        given = (
-            f"no finite gradient at step {result.failure.step} of seed {seed}, after {ROLLBACKS} "
-            f"roll-backs with smaller and smaller steps; not finite in: {groups}"
-        )
-        remedy = f"Use a smaller learning_rate, or check the data. The best model so far {where}."
-        raise TrainingError(expected("training", given, "a finite one", remedy))
-
-
-def _tell_lost_starts(found: Sequence[TrainingResult]) -> None:
-    """Warn of starts that diverged while others of their seed did not."""
-    if lost := sum(each.failure is not None for each in found):
-        message = f"{lost} of {len(found)} starts diverged; use a smaller learning_rate."
-        warnings.warn(message, GpssmWarning, stacklevel=3)
-
-
-def _check_skipped(results: Sequence[TrainingResult]) -> None:
-    """Raise if no step was finite; warn if many were not."""
-    for result in results:
-        skipped, steps = int(result.history.table["skipped"].sum()), len(result.history.table)
-        if skipped == steps:
-            remedy = "Check the initial values of the model and the scale of the data."
-            given = f"no finite gradient in {steps} steps"
-            raise ConfigError(expected("training", given, "one", remedy))
-        if skipped > _MANY_SKIPPED * steps:
-            skips = f"{skipped} of {steps} steps were not finite and were skipped"
-            warnings.warn(f"{skips}; use a smaller learning_rate.", GpssmWarning, stacklevel=3)
 
 
 def _fresh_system(
@@ -294,6 +290,8 @@ def _hold_out(data: Dataset, validation: Any) -> tuple[Dataset, Dataset | None]:
             theirs, ours = (len(getattr(d, f"{kind[:-1]}_names")) for d in (validation, data))
             if theirs != ours:
                 raise DataError(expected("validation", f"{theirs} {kind}", f"{ours}, as in data"))
+        steps = [("data", data.sampling_time), ("validation", validation.sampling_time)]
+        common_step(steps, None)
         return data, validation
     if isinstance(validation, bool) or not isinstance(validation, int | float):
         wanted = "a gpssm.Dataset, or a fraction such as 0.2"

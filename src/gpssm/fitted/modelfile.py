@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as serialise
 
 from gpssm.base.errors import DataError, ModelFileError, expected
 from gpssm.base.files import write_whole
@@ -22,7 +21,10 @@ from gpssm.inference import Model, Sequences, System, build
 from gpssm.model import Physics
 from gpssm.training import History, Training
 
-FORMAT = 2
+from .integrity import check_content, check_seal, sealed
+
+FORMAT = 3
+_SEALED = 3  # the first format with a checksum
 _KIND = "gpssm model"
 _HISTORY = "history."
 # Where the arrays of a file belong in a system. The names stay when attributes are renamed.
@@ -37,6 +39,8 @@ _PLACES = {
     "hidden_noise": ".posterior.raw_hidden_noise",
     "method": ".posterior.added",
 }
+# What reading a description raises that gpssm never wrote; deep nesting among it.
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 Stored = tuple[dict[str, Any], dict[str, np.ndarray]]  # the description, and the arrays by name
 
 
@@ -50,6 +54,9 @@ class Content(NamedTuple):
     history: History
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
+    sampling_time: float | None = None
+    input_units: tuple[str, ...] = ()
+    output_units: tuple[str, ...] = ()
 
 
 def save(path: str | Path, content: Content) -> Path:
@@ -60,7 +67,7 @@ def save(path: str | Path, content: Content) -> Path:
     arrays |= {f"{_HISTORY}{i:02d}.{name}": column for i, (name, column) in enumerate(columns)}
     described = json.dumps(_describe(content), allow_nan=False)
     header = {"kind": _KIND, "format": str(FORMAT), "content": described}
-    return write_whole(path, serialise(arrays, metadata=header))
+    return write_whole(path, sealed(arrays, header))
 
 
 def load(path: str | Path, physics: Physics | None = None) -> Content:
@@ -72,8 +79,9 @@ def load(path: str | Path, physics: Physics | None = None) -> Content:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
             _check_header(path, header)
+            check_seal(path, header, _SEALED)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, AttributeError, TypeError) as error:  # odd types of arrays
         remedy = "It is truncated or damaged: save the model again, or take a copy."
         message = expected("model file", f"{path} ({error})", "a whole file", remedy)
         raise ModelFileError(message) from error
@@ -83,8 +91,9 @@ def load(path: str | Path, physics: Physics | None = None) -> Content:
             described, arrays = migrate(described, arrays)
         _check_physics(path, described["model"].get("physics"), physics)
         described["model"]["physics"] = physics
+        check_content(described, arrays)
         return _restore(described, arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except _DAMAGE as error:
         remedy = f"The error was: {error}"
         message = expected("model file", f"{path}", "what gpssm wrote", remedy)
         raise ModelFileError(message) from error
@@ -134,6 +143,9 @@ def _describe(content: Content) -> dict[str, Any]:
         "seed": content.seed,
         "input_names": list(content.input_names),
         "output_names": list(content.output_names),
+        "sampling_time": content.sampling_time,
+        "input_units": list(content.input_units),
+        "output_units": list(content.output_units),
     }
 
 
@@ -151,6 +163,9 @@ def _restore(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> Conten
         History.from_columns({name.split(".", 2)[2]: arrays[name] for name in columns}),
         tuple(described["input_names"]),
         tuple(described["output_names"]),
+        described.get("sampling_time"),  # files from before have neither a step nor units
+        tuple(described.get("input_units", ())),
+        tuple(described.get("output_units", ())),
     )
 
 
@@ -167,9 +182,9 @@ def _checked(name: str, leaf: Any, arrays: dict[str, np.ndarray]) -> jax.Array:
 def _blank_system(config: Model, normalisation: Normalisation) -> System:
     """A system of the right shape with arbitrary values."""
     dim_u, dim_y = len(normalisation.u_mean), len(normalisation.y_mean)
-    plain, steps = config.replace(inducing_inputs="uniform"), config.warmup + 1
+    plain = config.replace(inducing_inputs="uniform", start="noise")  # which need no data
     with jax.enable_x64(True):
-        u, y = (jnp.zeros((steps, channels, 1)) for channels in (dim_u, dim_y))
+        u, y = (jnp.zeros((2, channels, 1)) for channels in (dim_u, dim_y))
         examples = Sequences(u, y, jnp.ones_like(y, bool))
         system = build(jax.random.key(0), plain, examples, normalisation)
     return System(system.model, system.posterior, config)

@@ -1,5 +1,6 @@
 """A fitted model: `predict` with it, look at what it has learned, `save` and `load` it."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpssm.base.errors import ConfigError, DataError, expected
-from gpssm.data import Normalisation
+from gpssm.base.errors import ConfigError, DataError, GpssmWarning, expected
+from gpssm.data import Dataset, Normalisation
+from gpssm.data.channels import check_units
+from gpssm.data.io.timing import is_same_step
 from gpssm.gp import conditional, factorise
 from gpssm.gp.sparse import inducing_cholesky
 from gpssm.inference import Model, System
@@ -24,11 +27,15 @@ from gpssm.prediction.outlook import Piece, check_levels, pieces
 from gpssm.training import History, Training
 
 from . import modelfile
+from .memory import check_forecast
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A fitted model with all that a forecast in the units of the data needs."""
+    """A fitted model with all that a forecast in the units of the data needs.
+
+    `sampling_time` is that of the training data in seconds; None: not known.
+    """
 
     system: System
     normalisation: Normalisation
@@ -37,6 +44,9 @@ class Run:
     history: History
     input_names: tuple[str, ...] = ()
     output_names: tuple[str, ...] = ()
+    sampling_time: float | None = None
+    input_units: tuple[str, ...] = ()
+    output_units: tuple[str, ...] = ()
 
     @property
     def model(self) -> Model:
@@ -52,14 +62,17 @@ class Run:
         conditioned: int | None = None,
         particles: int | None = None,
         seed: int = 0,
+        sampling_time: float | None = None,
     ) -> Forecast:
         """Forecast all time steps of the inputs `u` from the first outputs, in their units.
 
         The steps of `y_warmup` are conditioned on (NaN marks a missing value), the rest is open
         loop. `conditioned` ends the conditioning earlier than the warm-up: the backward pass
         still sees all of it. A system without inputs takes `u=None` and the number of `steps`.
+        With the `sampling_time` of the arrays it is compared with that of the training data.
         """
-        y = self._measured("y_warmup", y_warmup)
+        self.check_step(sampling_time)
+        y = self._warmup(y_warmup)
         u = self._inputs(u, steps)
         conditioned = len(y) if conditioned is None else conditioned
         self._check_warmup(len(u), len(y), conditioned)
@@ -74,11 +87,13 @@ class Run:
         warmup: int = 16,
         particles: int | None = None,
         seed: int = 0,
+        sampling_time: float | None = None,
     ) -> Forecast:
         """Forecast every output from the `warmup` steps before it; the first ones have none.
 
         Its errors are the residuals: white, if the model uses all information of the past.
         """
+        self.check_step(sampling_time)
         y = self._measured("y", y)
         u = self._inputs(u, len(y) if u is None else None)
         if not self.model.shortest_warmup <= warmup < min(len(u), len(y)) or len(u) != len(y):
@@ -99,6 +114,7 @@ class Run:
         levels: Sequence[float] = (0.025, 0.5, 0.975),
         particles: int | None = None,
         seed: int = 0,
+        sampling_time: float | None = None,
     ) -> Outlook:
         """A long forecast, or many at once, as moments and quantiles: the particles are not kept.
 
@@ -106,7 +122,8 @@ class Run:
         at work at a time is bounded: 10⁵ steps need no more of it than 10³. A system without inputs
         takes `u=None` and the number of `steps`.
         """
-        y = self._measured("y_warmup", y_warmup)
+        self.check_step(sampling_time)
+        y = self._warmup(y_warmup)
         alone = u is None or np.ndim(u) != 3
         given: Sequence[Any] = [u] if alone else list(np.asarray(u))
         if not given:
@@ -138,12 +155,35 @@ class Run:
         steps: int | None = None,
         particles: int | None = None,
         seed: int = 0,
+        sampling_time: float | None = None,
     ) -> Float[np.ndarray, "particles time states"]:
         """The states behind a forecast, in normalised units; the outputs come first."""
-        y, u = self._measured("y_warmup", y_warmup), self._inputs(u, steps)
+        self.check_step(sampling_time)
+        y, u = self._warmup(y_warmup), self._inputs(u, steps)
         self._check_warmup(len(u), len(y), len(y))
         x = self._rollout(u[None], y[None], len(y), self._particles(particles), seed)
         return np.moveaxis(x[:, :, 0], -1, 0).astype(np.float64)
+
+    def check_step(self, sampling_time: float | None) -> None:
+        """Raise if data have another sampling time than those that the model was trained on."""
+        known = self.sampling_time
+        if known is None or sampling_time is None or is_same_step(sampling_time, known):
+            return
+        remedy = f"Give data with a step of {known:.6g} s: resample them."
+        given, wanted = f"a step of {sampling_time:.6g} s", f"{known:.6g} s, as in training"
+        raise DataError(expected("sampling_time", given, wanted, remedy))
+
+    def check_data(self, data: Dataset) -> None:
+        """Raise unless data have the channels, units and sampling time of the training data."""
+        known = self.normalisation
+        ours, theirs = (len(known.u_mean), len(known.y_mean)), (data.dim_u, data.dim_y)
+        if ours != theirs:
+            given, wanted = (f"{u} inputs and {y} outputs" for u, y in (theirs, ours))
+            remedy = "Give data with the channels of the training data."
+            raise DataError(expected("data", given, f"{wanted}, those of the runs", remedy))
+        check_units(self.input_names, self.input_units, data.input_units)
+        check_units(self.output_names, self.output_units, data.output_units)
+        self.check_step(data.sampling_time)
 
     def plot(self, *, path: str | Path | None = None, title: str = "") -> Any:
         """A static figure of how training went: the terms of the ELBO over the steps."""
@@ -184,6 +224,7 @@ class Run:
         seed: int,
     ) -> Float[np.ndarray, "time states batch particles"]:
         """The particles of all states, normalised."""
+        check_forecast(self.model, len(u) * u.shape[1], particles, y.shape[2])
         with jax.enable_x64(True):
             system, inputs, warmup = self._prepared(u, y, particles)
             x = np.asarray(predict(jax.random.key(seed), system, inputs, warmup, conditioned))
@@ -221,6 +262,21 @@ class Run:
             row = int(np.argwhere(np.isinf(y))[0, 0])
             wanted = "finite values, or NaN for a missing one"
             raise DataError(expected(field, f"{y[row]} at row {row}", wanted))
+        return y
+
+    def _warmup(self, y: Any) -> np.ndarray:
+        """The first outputs; warn if they are too few for the state, raise if there are none."""
+        y = self._measured("y_warmup", y)
+        known, states = int(np.sum(~np.isnan(y))), self.model.dim_x
+        wanted = f"at least {states}, one for each state"
+        if known == 0:
+            remedy = "Begin where outputs were measured."
+            raise DataError(expected("y_warmup", "no measurement", wanted, remedy))
+        if known < states:
+            given = f"{known} measurement{'s' if known > 1 else ''}"
+            remedy = "The prediction interval leaves out how little is known of the first state."
+            message = str(expected("y_warmup", given, wanted, remedy))
+            warnings.warn(message, GpssmWarning, stacklevel=3)
         return y
 
     def _particles(self, given: int | None) -> int:

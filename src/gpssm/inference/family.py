@@ -4,6 +4,7 @@ q(x[1] given y[1:t']) q(u_f) Π q(x[t+1] given x[t], f_t, target[t+1])
 and, where the target is the smoothed pseudo-state, q(u_b) and the backward pass.
 """
 
+import math
 from typing import Annotated, Any, Literal
 
 import equinox as eqx
@@ -28,7 +29,7 @@ class Model(Settings):
 
     name: str = Field("custom", description="name of the model in reports")
     dim_x: int = Field(
-        4, ge=1, description="number of states, outputs included; physics sets its own"
+        4, ge=1, le=1000, description="number of states, outputs included; physics sets its own"
     )
     physics: InstanceOf[Physics] | None = Field(
         None, description="known equations of motion, completed by the GP; None: a black box"
@@ -41,17 +42,27 @@ class Model(Settings):
     function_draw: Literal["independent", "trajectory", "mean", "delta", "pathwise"] = Field(
         "independent", description="how f is drawn along a trajectory"
     )
-    k: float = Field(50.0, ge=1, description="soft conditioning: 1 is a Kalman update, inf is none")
+    k: float = Field(
+        50.0, ge=1, le=math.inf, description="soft conditioning: 1 is a Kalman update, inf is none"
+    )
     recognition: Annotated[str, OneOf(RECOGNITIONS)] = Field(
         "smoother",
         description="how to estimate x[1]: from y[1], by a network, or by the backward pass",
     )
-    warmup: int = Field(16, ge=1, description="outputs that a recognition network sees, t'")
+    warmup: int = Field(
+        16, ge=1, le=100_000, description="outputs that a recognition network sees, t'"
+    )
     lag: int | None = Field(
-        16, ge=1, description="look-ahead of a window of the backward pass; None: no windows"
+        16,
+        ge=1,
+        le=1_000_000,
+        description="look-ahead of a window of the backward pass; None: no windows",
     )
     lookahead: int = Field(
-        0, ge=0, description="later outputs needed before a smoothed hidden state is used"
+        0,
+        ge=0,
+        le=1_000_000,
+        description="later outputs needed before a smoothed hidden state is used",
     )
     smoother_sees_next_output: bool = Field(
         True, description="the backward GP takes y[t+1] as an input (not in the authors' code)"
@@ -65,7 +76,9 @@ class Model(Settings):
     noise_draw: Literal["independent", "shared"] = Field(
         "independent", description="`shared`: one draw for all state dimensions of a particle"
     )
-    particles: int = Field(50, ge=1, description="samples of the states of each sequence")
+    particles: int = Field(
+        50, ge=1, le=1_000_000, description="samples of the states of each sequence"
+    )
     # The Gaussian processes
     kernel: str = Field("rbf", description="name; sums `a+b` and products `a*b` are allowed")
     smoother_kernel: str | None = Field(
@@ -74,7 +87,7 @@ class Model(Settings):
     kernel_per_output: bool = Field(
         False, description="one set of kernel hyper-parameters per GP output, not one for all"
     )
-    inducing_points: int = Field(20, ge=1, description="M, the number for each GP")
+    inducing_points: int = Field(20, ge=1, le=100_000, description="M, the number for each GP")
     inducing_inputs: Literal["kmeans", "uniform"] = Field(
         "uniform", description="initially k-means centres of lagged data, or uniform in a box"
     )
@@ -86,17 +99,21 @@ class Model(Settings):
     start: Literal["noise", "linear"] = Field(
         "noise", description="initial GPs: near zero, or a linear model fitted to the data"
     )
-    kernel_variance: float = Field(0.25, gt=0, description="initial σ² of the kernel")
-    lengthscale: float = Field(2.0, gt=0, description="initial ℓ of the kernel")
+    kernel_variance: float = Field(0.25, gt=0, le=1e12, description="initial σ² of the kernel")
+    lengthscale: float = Field(2.0, gt=0, le=1e12, description="initial ℓ of the kernel")
     inducing_range: float = Field(
-        2.0, gt=0, description="half width of the box of uniform inducing inputs"
+        2.0, gt=0, le=1e6, description="half width of the box of uniform inducing inputs"
     )
-    inducing_mean: float = Field(0.0025, ge=0, description="initial size of the mean of q(u)")
-    inducing_std: float = Field(0.01, gt=0, description="initial standard deviation of q(u)")
-    process_variance: float = Field(4e-6, gt=0, description="initial Σx")
-    output_variance: float = Field(1.0, gt=0, description="initial Σy")
+    inducing_mean: float = Field(
+        0.0025, ge=0, le=1e6, description="initial size of the mean of q(u)"
+    )
+    inducing_std: float = Field(
+        0.01, gt=0, le=1e6, description="initial standard deviation of q(u)"
+    )
+    process_variance: float = Field(4e-6, gt=0, le=1e12, description="initial Σx")
+    output_variance: float = Field(1.0, gt=0, le=1e12, description="initial Σy")
     hidden_variance: float | None = Field(
-        None, gt=0, description="initial hidden entries of r; None: as `output_variance`"
+        None, gt=0, le=1e12, description="initial hidden entries of r; None: as `output_variance`"
     )
     informative_initial_state: bool = Field(False, description="KL(q(x[1])‖p(x[1])) in the ELBO")
 

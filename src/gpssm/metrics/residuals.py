@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import gammaincc
 
 _LIMIT = 1.96  # standard errors of a 95 % limit
 
@@ -41,6 +42,24 @@ def white_limit(errors: Series) -> float:
     return _LIMIT / float(np.sqrt(max(known, 1)))
 
 
+def ljung_box(errors: Series, lags: int) -> float:
+    """The p-value of the hypothesis that errors are white, from autocorrelations up to `lags`.
+
+    Q = N (N+2) Σ ρ[k]²/(N−k) of Ljung and Box, whose ρ[k] = r[k] (N−k)/N: the sums over all pairs.
+    With gaps and several records the N−k pairs are the n[k] of which both are known, so that
+    Q = (N+2)/N Σ n[k] r[k]² ~ χ²(number of lags that have pairs). Without a pair it is 1.
+    """
+    known = [~np.isnan(each) for each in errors]
+    total = sum(int(each.sum()) for each in known)
+    pairs = np.array([_pairs(known, k) for k in range(1, lags + 1)])
+    freedom = int(np.sum(pairs > 0))
+    if not freedom:
+        return 1.0
+    r = autocorrelation(errors, lags)[1:]
+    statistic = (total + 2) / total * np.sum(pairs * r**2)
+    return float(gammaincc(freedom / 2, statistic / 2))  # 1 − the distribution of χ²
+
+
 def cross_limit(inputs: Series, errors: Series, lags: int) -> float:
     """The same for a cross-correlation: slow inputs and slow errors correlate by chance.
 
@@ -61,6 +80,12 @@ def _lagged(first: Sequence[np.ndarray], second: Sequence[np.ndarray], lag: int)
     products = np.concatenate([a * b for a, b in pairs])
     products = products[~np.isnan(products)]
     return float(products.mean()) if len(products) else 0.0
+
+
+def _pairs(known: Sequence[np.ndarray], lag: int) -> int:
+    """In how many places a value and the one `lag` steps later are known."""
+    pairs = [_shift(each, each, lag) for each in known]
+    return sum(int(np.sum(a & b)) for a, b in pairs)
 
 
 def _shift(a: np.ndarray, b: np.ndarray, lag: int) -> tuple[np.ndarray, np.ndarray]:

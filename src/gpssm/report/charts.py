@@ -1,10 +1,6 @@
-"""The charts of the report page, as plain dictionaries that plotly.js draws in the browser.
-
-Colours are names such as "@ink": the page knows what they are on a light and on a dark ground.
-"""
+"""The figures of the report page, each from the numbers that it shows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,102 +8,63 @@ import pandas as pd
 from jaxtyping import Float
 
 from gpssm.data import Dataset
+from gpssm.data.channels import with_units
 from gpssm.evaluation.scoring import ARX, Stretch
 from gpssm.metrics.reliability import LEVELS, HorizonBin, pit_histogram
 
-MAX_POINTS = 3000  # of a line: a screen has no more
+from .traces import (
+    VALUE,
+    Figure,
+    axis,
+    band,
+    bars,
+    level_line,
+    line,
+    points,
+    series_color,
+    time_title,
+)
+
+MAX_POINTS = 2000  # of a line: a screen has no more
 _TRAINING_POINTS = 400
-BANDS = ((0.95, "@band95"), (0.9, "@band90"), (0.5, "@band50"))
-_SERIES = ("@blue", "@orange", "@green", "@purple", "@red", "@teal")
+BANDS = ((0.95, "@band95"), (0.5, "@band50"))
+LINEAR_LINE: dict[str, Any] = {"color": "@orange", "dash": "dash"}
 
-Figure = dict[str, Any]
 Bands = Mapping[float, tuple[np.ndarray, np.ndarray]]  # lower and upper bound, by level
-Variants = dict[tuple[str, ...], Figure]  # by what the reader has chosen
-
-
-@dataclass(frozen=True)
-class Chart:
-    """One place on the page: a figure, or several among which the reader chooses."""
-
-    key: str
-    variants: Variants
-    choices: Sequence[tuple[str, Sequence[str]]] = ()
-    height: int = 320
-    note: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """What the page's script reads."""
-        return {
-            "height": self.height,
-            "choices": [{"label": label, "options": list(names)} for label, names in self.choices],
-            "variants": {"|".join(key): figure for key, figure in self.variants.items()},
-        }
-
-
-def numbers(values: Any) -> list[float | None]:
-    """Five digits are enough for a screen; what is not finite becomes a gap."""
-    array = np.asarray(values, dtype=float)
-    return [float(f"{v:.5g}") if np.isfinite(v) else None for v in array]
-
-
-def line(x: Any, y: Any, name: str, color: str, **more: Any) -> dict[str, Any]:
-    """A trace of type line."""
-    style = {"color": color, "width": more.pop("width", 1.6), "dash": more.pop("dash", "solid")}
-    base = {"type": "scatter", "mode": "lines", "x": numbers(x), "y": numbers(y)}
-    return {**base, "name": name, "line": style, **more}
-
-
-def series_color(i: int) -> str:
-    """The colour of the i-th of several lines."""
-    return _SERIES[i % len(_SERIES)]
-
-
-def with_units(names: Sequence[str], units: Sequence[str]) -> list[str]:
-    """Names of channels, each with its unit where it has one."""
-    return [f"{n} [{u}]" if u else n for n, u in zip(names, units, strict=True)]
-
-
-def time_title(data: Dataset) -> str:
-    """Title of the time axis."""
-    return "time [s]" if data.sampling_time else "time step"
-
-
-def axis(title: str, **more: Any) -> dict[str, Any]:
-    """An axis with its title."""
-    return {"title": {"text": title}, **more}
-
-
-def band(x: Any, low: Any, high: Any, name: str, color: str) -> list[dict[str, Any]]:
-    """The area between two lines, which the legend switches as one."""
-    shared = {"legendgroup": name, "line": {"width": 0, "color": color}}
-    base = {"type": "scatter", "mode": "lines", "x": numbers(x), **shared}
-    words = f"{name}: %{{customdata:.4~g}} to %{{y:.4~g}}<extra></extra>"
-    return [
-        {**base, "y": numbers(low), "showlegend": False, "hoverinfo": "skip"},
-        {
-            **base, "y": numbers(high), "customdata": numbers(low), "fill": "tonexty",
-            "fillcolor": color, "name": name, "hovertemplate": words,
-        },
-    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------------- forecast and training
 
 
-def forecast_figure(stretch: Stretch, bands: Bands, output: int, data: Dataset) -> Figure:
-    """Bands, mean and measurements above, the inputs below, one axis of time."""
+def forecast_figure(
+    stretch: Stretch,
+    bands: Bands,
+    output: int,
+    data: Dataset,
+    linear: Float[np.ndarray, "time outputs"] | None = None,
+    most: int = MAX_POINTS,
+) -> Figure:
+    """Bands, mean and measurements above, the inputs below, one axis of time.
+
+    `linear`: the forecast of the linear model, as a line that the legend switches. `most`: points.
+    """
     (forecast, y), u = stretch.scored, stretch.u
     step = (data.sampling_time or 1.0) / stretch.experiment.stride
     time = step * stretch.experiment.rows[: len(y)]
     label = with_units(data.output_names, data.output_units)[output]
-    keep = slice(None, None, -(-len(time) // MAX_POINTS))
+    keep = slice(None, None, -(-len(time) // most))
     x = time[keep]
     traces = []
     for level, color in BANDS:
         low, high = (bound[keep, output] for bound in bands[level])
         traces += band(x, low, high, f"{level:.0%} band", color)
-    traces.append(line(x, forecast.mean[keep, output], "forecast", "@blue", hovertemplate=_VALUE))
-    traces.append(line(x, y[keep, output], "measured", "@ink", width=1.1, hovertemplate=_VALUE))
+    if linear is not None:
+        around = y, *bands[BANDS[0][0]]
+        near = stays_near(linear[:, output], [each[:, output] for each in around])
+        more = {} if near else {"visible": "legendonly"}
+        traces.append(_value_line(x, linear[keep, output], ARX, **LINEAR_LINE, **more))
+    traces.append(_value_line(x, forecast.mean[keep, output], "forecast", "@blue"))
+    traces.append(_value_line(x, y[keep, output], "measured", "@ink", width=1.1))
     layout: dict[str, Any] = {
         "xaxis": axis(time_title(data)),
         "yaxis": axis(label, domain=[0.0, 1.0]),
@@ -119,21 +76,31 @@ def forecast_figure(stretch: Stretch, bands: Bands, output: int, data: Dataset) 
     return {"data": traces, "layout": layout}
 
 
+def _value_line(x: Any, y: Any, name: str, color: str, **more: Any) -> Figure:
+    return line(x, y, name, color, hovertemplate=VALUE, **more)
+
+
+def stays_near(values: Float[np.ndarray, " time"], others: Sequence[np.ndarray]) -> bool:
+    """Whether the others stay readable beside a line: not beside one that diverges."""
+    rest = np.concatenate(others)
+    rest = rest[np.isfinite(rest)]
+    if not len(rest):
+        return True
+    room = np.ptp(rest)
+    return bool(np.all((values > rest.min() - room) & (values < rest.max() + room)))
+
+
 def _add_inputs(
     traces: list[Figure], layout: Figure, x: np.ndarray, u: np.ndarray, names: Sequence[str]
 ) -> None:
     for j, name in enumerate(names):
-        color, style = series_color(j + 1), {"yaxis": "y2", "hovertemplate": _VALUE}
-        trace = line(x, u[:, j], name, color, width=1.2, **style)
+        trace = _value_line(x, u[:, j], name, series_color(j + 2), width=1.2, yaxis="y2")
         trace["line"]["shape"] = "hv"  # an input is held until the next step
         traces.append(trace)
     layout["yaxis"]["domain"] = [0.3, 1.0]
     layout["xaxis"]["anchor"] = "y2"
     title = names[0] if len(names) == 1 else "inputs"
     layout["yaxis2"] = axis(title, domain=[0.0, 0.22], anchor="x")
-
-
-_VALUE = "%{y:.4~g}"
 
 
 def _shade(first: float, last: float) -> dict[str, Any]:
@@ -210,15 +177,15 @@ def coverage_figure(curves: Mapping[str, Float[np.ndarray, " levels"]]) -> Figur
 def pit_figure(pit: Float[np.ndarray, " known"], bins: int = 10) -> Figure:
     """PIT histogram of the measurements; flat if calibrated."""
     density, limit = pit_histogram(pit, bins)
-    bars = _bars((np.arange(bins) + 0.5) / bins, density, "measurements", "@blue", "%{y:.2f}")
-    shapes = [_level(1.0, "@ink", "solid")]
-    shapes += [_level(1.0 + sign * limit, "@ink", "dot") for sign in (-1, 1)]
+    shown = bars((np.arange(bins) + 0.5) / bins, density, "measurements", "@blue", "%{y:.2f}")
+    shapes = [level_line(1.0, "@ink", "solid")]
+    shapes += [level_line(1.0 + sign * limit, "@ink", "dot") for sign in (-1, 1)]
     layout = {
         "xaxis": axis("P(Y < measured)", range=[0, 1]),
         "yaxis": axis("density", rangemode="tozero"),
         "bargap": 0.06, "shapes": shapes, "showlegend": False,
     }  # fmt: skip
-    return {"data": [bars], "layout": layout}
+    return {"data": [shown], "layout": layout}
 
 
 def centres(profile: Sequence[HorizonBin]) -> list[float]:
@@ -235,11 +202,11 @@ def horizon_figure(
     words = "steps %{text}: %{y:.4~g}"
     data = [
         {**line(x, [b.rmse for b in profile], "RMSE", "@blue", hovertemplate=words), "text": spans},
-        {**line(x, [b.width / 3.92 for b in profile], "implied by the band", "@orange",
-                dash="dash", hovertemplate=words), "text": spans},
+        {**line(x, [b.width / 3.92 for b in profile], "implied by the band", "@blue",
+                dash="dot", hovertemplate=words), "text": spans},
     ]  # fmt: skip
     rmse = [b.rmse for b in linear]
-    data.append(line(centres(linear), rmse, f"RMSE, {ARX}", "@muted", dash="dot"))
+    data.append(line(centres(linear), rmse, f"RMSE, {ARX}", **LINEAR_LINE))
     covered = {"yaxis": "y2", "hovertemplate": "95 % band covers %{y:.0%}"}
     trace = line(x, [each.coverage for each in profile], "coverage", "@purple", **covered)
     data.append({**trace, "mode": "lines+markers", "marker": {"size": 5}})
@@ -248,7 +215,7 @@ def horizon_figure(
         "yaxis": axis(label, domain=[0.4, 1.0], rangemode="tozero"),
         "yaxis2": axis("covered", domain=[0.0, 0.3], tickformat=".0%", anchor="x", range=[0, 1.05]),
         "hovermode": "x unified",
-        "shapes": [{**_level(0.95, "@muted", "dot"), "yref": "y2"}],
+        "shapes": [{**level_line(0.95, "@muted", "dot"), "yref": "y2"}],
     }
     return {"data": data, "layout": layout}
 
@@ -258,7 +225,7 @@ def correlation_figure(
 ) -> Figure:
     """Bars with the limits inside which those of a good model stay."""
     colors = ["@red" if abs(v) > limit and k != 0 else "@blue" for k, v in zip(lags, values)]  # noqa: B905
-    bars = _bars(lags, values, "correlation", colors, "lag %{x}: %{y:.3f}")
+    shown = bars(lags, values, "correlation", colors, "lag %{x}: %{y:.3f}")
     inside = {
         "type": "rect", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": -limit, "y1": limit,
         "line": {"width": 0}, "fillcolor": "@shade", "layer": "below",
@@ -269,18 +236,7 @@ def correlation_figure(
         "yaxis": axis("correlation", range=[-1.1 * largest, 1.1 * largest]),
         "shapes": [inside], "showlegend": False, "bargap": 0.35,
     }  # fmt: skip
-    return {"data": [bars], "layout": layout}
-
-
-def _bars(x: Any, y: Any, name: str, color: str | list[str], words: str) -> dict[str, Any]:
-    base = {"type": "bar", "x": numbers(x), "y": numbers(y), "marker": {"color": color}}
-    return {**base, "name": name, "hovertemplate": f"{words}<extra></extra>"}
-
-
-def _level(y: float, color: str, dash: str) -> dict[str, Any]:
-    style = {"color": color, "width": 1, "dash": dash}
-    return {"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y,
-            "line": style}  # fmt: skip
+    return {"data": [shown], "layout": layout}
 
 
 # ---------------------------------------------------------------------- what was learned
@@ -292,33 +248,32 @@ def slice_figure(
     std: Float[np.ndarray, " points"],
     visited: Float[np.ndarray, " time"],
     labels: tuple[str, str],
+    most: int = 250,
 ) -> Figure:
     """f with its 95 % band along one axis; the ticks below show where the states have been."""
     bounds = mean - 1.96 * std, mean + 1.96 * std
     data = band(grid, *bounds, "95 % band", "@band95")
-    data.append(line(grid, mean, "mean", "@blue", hovertemplate=_VALUE))
-    ticks = visited[:: -(-len(visited) // 250)]
+    data.append(line(grid, mean, "mean", "@blue", hovertemplate=VALUE))
+    ticks = visited[:: -(-len(visited) // most)]
     marker = {"symbol": "line-ns-open", "size": 7, "color": "@muted"}
     floors = np.full(len(ticks), np.min(bounds[0]))
-    data.append(_points(ticks, floors, "visited", marker, hoverinfo="skip"))
+    data.append(points(ticks, floors, "visited", marker, hoverinfo="skip"))
     axes = {"xaxis": axis(labels[1]), "yaxis": axis(f"change of {labels[0]} per step")}
     return {"data": data, "layout": {**axes, "hovermode": "x unified"}}
 
 
 def inducing_figure(
-    visited: Float[np.ndarray, "time 2"], inducing: Float[np.ndarray, "m 2"], labels: Sequence[str]
+    visited: Float[np.ndarray, "time 2"],
+    inducing: Float[np.ndarray, "m 2"],
+    labels: Sequence[str],
+    most: int = 600,
 ) -> Figure:
     """Where the states went, and the points that carry what is known of f."""
-    path = visited[:: -(-len(visited) // 600)]
-    points = {"symbol": "diamond", "size": 8, "color": "@orange"}
+    path = visited[:: -(-len(visited) // most)]
+    diamonds = {"symbol": "diamond", "size": 8, "color": "@orange"}
     words = "%{x:.4~g}, %{y:.4~g}<extra></extra>"
     data = [
         line(path[:, 0], path[:, 1], "states", "@blue", width=1, hoverinfo="skip"),
-        _points(inducing[:, 0], inducing[:, 1], "inducing inputs", points, hovertemplate=words),
+        points(inducing[:, 0], inducing[:, 1], "inducing inputs", diamonds, hovertemplate=words),
     ]
     return {"data": data, "layout": {"xaxis": axis(labels[0]), "yaxis": axis(labels[1])}}
-
-
-def _points(x: Any, y: Any, name: str, marker: dict[str, Any], **more: Any) -> dict[str, Any]:
-    base = {"type": "scatter", "mode": "markers", "x": numbers(x), "y": numbers(y)}
-    return {**base, "name": name, "marker": marker, **more}

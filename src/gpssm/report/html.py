@@ -9,17 +9,16 @@ from string import Template
 from gpssm.base.version import __version__
 from gpssm.evaluation.scoring import Evaluation
 
-from .charts import Chart
-from .summary import Finding
+from .findings import Finding
 from .tables import score_blocks
+from .traces import Chart
+from .verdict import Verdict
 
 _HERE = Path(__file__).parent
 
 
 def page(title: str, body: Iterable[str], charts: Iterable[Chart]) -> str:
     """A self-contained page: style, script, data and plotly.js inside, nothing to fetch."""
-    from plotly.offline import get_plotlyjs  # here: only who writes a page needs it
-
     content = json.dumps({chart.key: chart.to_json() for chart in charts}, allow_nan=False)
     return Template(_read("page.html")).substitute(
         title=escape(title),
@@ -27,7 +26,7 @@ def page(title: str, body: Iterable[str], charts: Iterable[Chart]) -> str:
         style=_read("page.css"),
         body="\n".join(body),
         charts=content.replace("<", "\\u003c"),  # no text may end the script
-        plotly=get_plotlyjs().replace("</script", "<\\/script"),
+        plotly=_read("plotly/plotly-basic.min.js"),
         script=_read("page.js"),
     )
 
@@ -65,10 +64,21 @@ def tiles(pairs: Iterable[tuple[str, str]]) -> str:
     return f'<div class="tiles">{inside}</div>'
 
 
+def verdict(given: Verdict) -> str:
+    """The verdict in its colour, why, and the next command."""
+    kind = given.level.replace(" ", "-")
+    why = "".join(f"<li>{escape(each.text)}</li>" for each in given.reasons)
+    command = f"<p>Next: <code>{escape(given.next_step)}</code></p>" if given.next_step else ""
+    return (
+        f'<div class="verdict {kind}" id="verdict"><b>{given.level.capitalize()}</b>'
+        f"<ul>{why}</ul>{command}</div>"
+    )
+
+
 def findings(found: Iterable[Finding]) -> str:
     """The list of what to trust."""
     items = "".join(
-        f'<li><span class="mark {each.verdict}">{each.verdict}</span>'
+        f'<li><span class="mark {each.mark}">{each.mark}</span>'
         f"<span>{escape(each.text)}</span></li>"
         for each in found
     )
@@ -100,9 +110,14 @@ def score_tables(models: Mapping[str, Evaluation], units: Sequence[str]) -> str:
     return "".join(found)
 
 
-def folded(title: str, text: str) -> str:
-    """A long text that opens on demand."""
-    return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+def folded(title: str, *content: str) -> str:
+    """What opens on demand."""
+    return f"<details><summary>{escape(title)}</summary>{''.join(content)}</details>"
+
+
+def listing(text: str) -> str:
+    """A text as it was written, line by line."""
+    return f"<pre>{escape(text)}</pre>"
 
 
 def links(pairs: Iterable[tuple[str, str]]) -> str:
@@ -112,7 +127,7 @@ def links(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _choice(label: str, names: Sequence[str]) -> str:
-    options = "".join(f"<option>{escape(name)}</option>" for name in names)
+    options = "".join(f"<option value={i}>{escape(name)}</option>" for i, name in enumerate(names))
     hidden = " hidden" if len(names) == 1 else ""
     return f"<label{hidden}>{escape(label)} <select>{options}</select></label>"
 

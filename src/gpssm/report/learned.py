@@ -9,11 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from gpssm.data import Dataset
+from gpssm.data.channels import with_units
 from gpssm.fitted.run import Run
 from gpssm.gp import conditional
 from gpssm.inference.terms import factor_system
-
-from .charts import with_units
 
 _POINTS = 41
 _BEYOND = 0.15  # how far a slice reaches beyond where the states have been

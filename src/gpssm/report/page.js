@@ -4,14 +4,14 @@
   const LIGHT = {
     ink: "#1c2430", muted: "#77818f", line: "#d9dee5", ground: "#ffffff", blue: "#2563b8",
     orange: "#c2621b", green: "#2c8a50", purple: "#7a4fb5", red: "#b3261e", teal: "#0f7f86",
-    band95: "rgba(37,99,184,0.16)", band90: "rgba(37,99,184,0.16)", band50: "rgba(37,99,184,0.26)",
+    band95: "rgba(37,99,184,0.17)", band50: "rgba(37,99,184,0.42)",
     shade: "rgba(110,120,135,0.16)",
   };
   const DARK = {
     ink: "#e6eaf0", muted: "#8f9bab", line: "#343d49", ground: "#1d232b", blue: "#7fb0f5",
     orange: "#f0a05a", green: "#6fcf97", purple: "#bd9af0", red: "#ff8a80", teal: "#5cc9d0",
-    band95: "rgba(127,176,245,0.17)", band90: "rgba(127,176,245,0.17)",
-    band50: "rgba(127,176,245,0.28)", shade: "rgba(160,170,185,0.16)",
+    band95: "rgba(127,176,245,0.22)", band50: "rgba(127,176,245,0.46)",
+    shade: "rgba(160,170,185,0.16)",
   };
   const PRINT_WIDTH = 660;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -20,12 +20,14 @@
 
   const colours = () => (dark.matches && !printing ? DARK : LIGHT);
 
-  // "@ink" becomes the colour of that name, anywhere in a figure.
-  const coloured = (value) => {
-    if (typeof value === "string" && value.startsWith("@")) return colours()[value.slice(1)];
-    if (Array.isArray(value)) return value.map(coloured);
+  // "@ink" becomes the colour of that name wherever a colour stands. Names of users may begin so.
+  const isColour = (key) => key.toLowerCase().endsWith("color");
+  const coloured = (value, key = "") => {
+    if (typeof value === "string" && isColour(key) && value.startsWith("@"))
+      return colours()[value.slice(1)];
+    if (Array.isArray(value)) return value.map((each) => coloured(each, key));
     if (value && typeof value === "object")
-      return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, coloured(each)]));
+      return Object.fromEntries(Object.entries(value).map(([k, each]) => [k, coloured(each, k)]));
     return value;
   };
 
@@ -47,25 +49,43 @@
       font: { color: c.ink, size: narrow ? 11 : 12, family: "system-ui, sans-serif" },
       margin: { l: 50, r: 12, t: 8, b: 40 },
       legend: { orientation: "h", x: 0, y: 1.0, yanchor: "bottom", font: { size: 11 } },
-      hoverlabel: { bgcolor: c.ground, bordercolor: c.line, font: { color: c.ink } },
+      hoverlabel: { bgcolor: c.ground, bordercolor: c.line, font: { color: c.ink }, namelength: -1 },
       dragmode: narrow ? false : "zoom",
     };
   };
 
-  const chosen = (card, chart) =>
-    chart.choices.map((_, i) => card.querySelectorAll("select")[i].value).join("|");
+  // Names may be anything: a choice is known by its place.
+  const chosen = (card) => [...card.querySelectorAll("select")].map((s) => s.selectedIndex).join("|");
 
-  const draw = (card) => {
-    const chart = charts[card.dataset.chart], place = card.querySelector(".plot");
-    const figure = chart.variants[chosen(card, chart)];
+  const plot = async (card, place) => {
+    const chart = charts[card.dataset.chart], figure = chart.variants[chosen(card)];
+    place.classList.toggle("failed", Boolean(figure.text));
+    if (figure.text || !place.data) {
+      Plotly.purge(place);
+      place.textContent = figure.text || "";
+      if (figure.text) return;
+    }
     const config = {
       responsive: true, displaylogo: false, displayModeBar: "hover",
       showSendToCloud: false, plotlyServerURL: "", // the data of a report stay in the report
       modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
     };
-    return Plotly.react(
+    await Plotly.react(
       place, coloured(figure.data), layoutOf(figure, chart, place.clientWidth), config,
     );
+  };
+
+  // A chart that fails says so in its place, and the others are drawn.
+  const draw = async (card) => {
+    const place = card.querySelector(".plot");
+    if (!place.clientWidth) return; // folded away: drawn when it is opened
+    try {
+      await plot(card, place);
+    } catch (error) {
+      Plotly.purge(place);
+      place.textContent = `This chart could not be drawn (${error.message}).`;
+      place.classList.add("failed");
+    }
   };
 
   const cards = [...document.querySelectorAll("[data-chart]")];
@@ -74,6 +94,8 @@
   for (const card of cards)
     for (const select of card.querySelectorAll("select"))
       select.addEventListener("change", () => draw(card));
+  for (const each of document.querySelectorAll("details"))
+    each.addEventListener("toggle", () => each.querySelectorAll("[data-chart]").forEach(draw));
   dark.addEventListener("change", drawAll);
   // On paper nothing can be opened any more: what is folded is printed too.
   const folded = [...document.querySelectorAll("details:not([open])")];

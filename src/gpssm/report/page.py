@@ -8,43 +8,42 @@ from importlib.metadata import version
 import jax
 import numpy as np
 
+from gpssm.base.text import percent
 from gpssm.base.version import __version__
 from gpssm.data import Dataset
 from gpssm.evaluation.scoring import ARX, Evaluation
 from gpssm.gp.kernels import Stationary
-from gpssm.metrics.reliability import HorizonBin, coverage_curve, horizon_profile, pit_values
-from gpssm.metrics.residuals import autocorrelation, cross_correlation, cross_limit, white_limit
+from gpssm.metrics.reliability import coverage_curve, horizon_profile, pit_values
+from gpssm.metrics.residuals import cross_correlation, cross_limit
 
-from . import html, report_data, summary
-from .charts import Chart
+from . import html, one_step, report_data, summary
+from .findings import Finding, select
 from .learned import make_axes, noise_levels
 from .report_charts import all_charts
 from .report_data import LAGS, ReportInput, Residuals
-from .summary import Finding, percent
+from .response import response_section
+from .traces import Chart
+from .verdict import Evidence, Whiteness
 
 
-def report_page(given: ReportInput) -> str:
-    """The whole page as one text."""
-    residuals = report_data.one_step_errors(given)
+def report_page(given: ReportInput, evidence: Evidence, residuals: Residuals | None) -> str:
+    """The whole page as one text; the `evidence` is that of the verdict."""
     shown = all_charts(given, residuals, report_data.around_the_test(given))
-    body = [_head(given), _trust(given, residuals), *_sections(given, {c.key: c for c in shown})]
-    return html.page(f"{given.title}: gpssm report", body, shown)
+    response, response_charts = response_section(given)
+    sections = _sections(given, residuals, {c.key: c for c in shown}, response)
+    body = [_head(given), _trust(given, evidence, residuals), *sections]
+    return html.page(f"{given.title}: gpssm report", body, [*shown, *response_charts])
 
 
 # ---------------------------------------------------------------------- the top of the page
 
 
 def _head(given: ReportInput) -> str:
-    run, data, scores = given.run, given.data, given.evaluation.scores
+    data, scores = given.data, given.evaluation.scores
     unit = _unit(data)
     what = "RMSE" if data.dim_y == 1 else "RMSE of all outputs, normalised,"
     steps = sum(len(each.y) for each in given.evaluation.open_loop)
     linear = given.baselines[ARX].scores
-    words = (
-        f"{run.model.name} on {data.name}: {', '.join(data.input_names) or 'no inputs'} in, "
-        f"{', '.join(data.output_names)} out, {run.system.model.dim_x} states. "
-        f"Seed {run.seed}; trained on {data.train.num_rows} rows."
-    )
     numbers = [
         (f"{scores.overall('rmse'):.3g}{unit}", f"{what} of the forecast"),
         (f"{linear.overall('rmse'):.3g}{unit}", f"{what} of a linear ARX"),
@@ -52,42 +51,61 @@ def _head(given: ReportInput) -> str:
         (f"{scores.overall('log_likelihood'):.3g}", "log-likelihood per step"),
         (f"{steps}", "test steps, open loop"),
     ]
+    response = [("response", "Response")] if data.dim_u else []
     pages = [
         ("trust", "What to trust"), ("forecast", "Forecast"), ("calibration", "Calibration"),
-        ("residuals", "Residuals"), ("learned", "What was learned"), ("training", "Training"),
-        ("details", "Details"),
+        ("residuals", "Residuals"), *response, ("learned", "What was learned"),
+        ("training", "Training"), ("details", "Details"),
     ]  # fmt: skip
+    return header(given, f"{data.train.num_rows} rows", pages, html.tiles(numbers))
+
+
+def header(
+    given: ReportInput, trained_on: str, pages: Sequence[tuple[str, str]], below: str = ""
+) -> str:
+    """Title, what was fitted to what, the links to the sections, the verdict."""
+    run, data = given.run, given.data
+    words = (
+        f"{run.model.name} on {data.name}: {', '.join(data.input_names) or 'no inputs'} in, "
+        f"{', '.join(data.output_names)} out, {run.system.model.dim_x} states. "
+        f"Seed {run.seed}; trained on {trained_on}."
+    )
     title = f"<h1>{html.escape(given.title)}</h1><p class=muted>{html.escape(words)}</p>"
-    return f"<header>{title}{html.links(pages)}{html.tiles(numbers)}</header>"
+    top = html.verdict(given.verdict) + below
+    return f"<header>{title}{html.links(pages)}{top}</header>"
 
 
-def _trust(given: ReportInput, residuals: Residuals | None) -> str:
-    found = [f for f in _findings(given, residuals) if f is not None]
+def _trust(given: ReportInput, evidence: Evidence, residuals: Residuals | None) -> str:
+    found = [f for f in _findings(given, evidence, residuals) if f is not None]
     note = "Each sentence follows from numbers on this page."
-    return html.section("trust", "What to trust", html.findings(found), note=note)
+    return html.section("trust", "What to trust", html.findings(select(found)), note=note)
 
 
-def _findings(given: ReportInput, residuals: Residuals | None) -> list[Finding | None]:
-    evaluation, names = given.evaluation, given.data.output_names
+def _findings(
+    given: ReportInput, evidence: Evidence, residuals: Residuals | None
+) -> list[Finding | None]:
+    evaluation, names, data = given.evaluation, given.data.output_names, given.data
     scored = evaluation.open_loop
     profiles = {d: horizon_profile(scored, d) for d in evaluation.measured}
     seeds = {given.run.seed: evaluation, **given.other_seeds}
-    covered = evaluation.scores.overall("coverage")
+    # the output that the verdict speaks of
+    worst = evaluation.scores.output_names.index(evidence.worst_covered)
+    covered = evidence.coverage[evidence.worst_covered]
+    unmeasured = [name for d, name in enumerate(names) if d not in profiles]
     found: list[Finding | None] = [
-        summary.accuracy(evaluation, given.baselines, _unit(given.data)),
-        summary.calibration(covered, min(profiles.values(), key=_covered)),
+        summary.accuracy(evidence, unmeasured),
+        summary.calibration(covered, profiles[worst], names[worst]),
         summary.middle(_middle_coverage(evaluation)),
-        summary.own_rows(given.run.seed, seeds, given.baselines, _unit(given.data)),
+        summary.own_rows(given.run.seed, seeds, given.baselines, _unit(data), evidence.measured),
     ]
     for d, profile in profiles.items():
         found.append(summary.bias(pit_values(scored, d), names[d]))
         found.append(summary.horizon(profile, names[d]))
-    found += [summary.unmeasured(name) for d, name in enumerate(names) if d not in profiles]
     if residuals is not None:
-        found += _residual_findings(given, residuals)
+        found += _residual_findings(given, residuals, evidence.innovations)
     found += [
         summary.seeds([each.scores.overall("rmse") for each in seeds.values()]),
-        *summary.extrapolation(given.data),
+        *summary.extrapolation(data),
     ]
     return [*found, *summary.training(given.run.history.table)]
 
@@ -98,18 +116,15 @@ def _middle_coverage(evaluation: Evaluation) -> float:
     return float(coverage_curve(np.concatenate(pits), np.array([0.5]))[0])
 
 
-def _covered(profile: Sequence[HorizonBin]) -> float:
-    """Share of the measurements of one output inside the 95 % band."""
-    known = [each.known for each in profile]
-    return float(np.average([each.coverage for each in profile], weights=known))
-
-
-def _residual_findings(given: ReportInput, residuals: Residuals) -> list[Finding | None]:
+def _residual_findings(
+    given: ReportInput, residuals: Residuals, innovations: Mapping[str, Whiteness]
+) -> list[Finding | None]:
     found: list[Finding | None] = []
     for d, name in enumerate(given.data.output_names):
         errors = [each[:, d] for each in residuals.errors]
-        values, limit = autocorrelation(errors, LAGS)[1:], white_limit(errors)
-        found.append(summary.whiteness(int(np.sum(np.abs(values) > limit)), LAGS, name))
+        if name in innovations:
+            known = sum(int(np.sum(~np.isnan(each))) for each in errors)
+            found.append(summary.innovations(innovations[name], known, name))
         for j, label in enumerate(given.data.input_names):
             inputs = [each[:, j] for each in residuals.inputs]
             values = cross_correlation(inputs, errors, np.arange(1, LAGS + 1))
@@ -118,7 +133,9 @@ def _residual_findings(given: ReportInput, residuals: Residuals) -> list[Finding
     return found
 
 
-def _sections(given: ReportInput, shown: Mapping[str, Chart]) -> list[str]:
+def _sections(
+    given: ReportInput, residuals: Residuals | None, shown: Mapping[str, Chart], response: str
+) -> list[str]:
     """Everything below the summary."""
     warmup = given.evaluation.stretches[0].scored.forecast.warmup
     calibrated = [
@@ -136,15 +153,24 @@ def _sections(given: ReportInput, shown: Mapping[str, Chart]) -> list[str]:
             html.card(shown["forecast"], "Open loop over the test part",
                       f"The model uses {warmup} measurements (shaded), then only the inputs. Drag "
                       "to zoom, double-click to go back, click the legend to hide.", True),
-            _score_tables(given),
+            score_tables(given),
         ),
         html.section("calibration", "Are the intervals calibrated?", html.grid(*calibrated)),
-        _residual_section(shown),
+        _residual_section(given, residuals, shown),
+        response,
+        *model_sections(given, shown),
+    ]  # fmt: skip
+
+
+def model_sections(given: ReportInput, shown: Mapping[str, Chart]) -> list[str]:
+    """The sections that need no test part."""
+    return [
         _learned_section(given, shown),
         html.section(
             "training", "Training",
-            html.card(shown["training"], "Terms of the ELBO, per gradient step",
-                      "Moving averages.", True),
+            html.folded("Training curves",
+                        html.card(shown["training"], "Terms of the ELBO, per gradient step",
+                                  "Moving averages.", True)),
         ),
         _details(given),
     ]  # fmt: skip
@@ -153,18 +179,21 @@ def _sections(given: ReportInput, shown: Mapping[str, Chart]) -> list[str]:
 # ---------------------------------------------------------------------- sections and tables
 
 
-def _residual_section(shown: Mapping[str, Chart]) -> str:
+def _residual_section(
+    given: ReportInput, residuals: Residuals | None, shown: Mapping[str, Chart]
+) -> str:
     title = "Are the errors predictable?"
-    if "autocorrelation" not in shown:
+    if residuals is None:
         return html.section("residuals", title, note="The test part is too short for this check.")
     words = "Errors of one-step forecasts. Bars outside the shaded limits mean that the errors are "
-    words += "partly predictable."
+    words += f"partly predictable, and so does a p below 0.01 (Ljung–Box test, {LAGS} lags)."
     caption = "Of the errors. If they are white, 95 % of the bars are inside."
     cards = [html.card(shown["autocorrelation"], "Autocorrelation", caption)]
     if "crosscorrelation" in shown:
         caption = "Of an earlier input with the error. Bars at negative lags indicate feedback."
         cards.append(html.card(shown["crosscorrelation"], "Cross-correlation", caption))
-    return html.section("residuals", title, html.grid(*cards), note=words)
+    scores = one_step.score_table(given, residuals)
+    return html.section("residuals", title, scores, html.grid(*cards), note=words)
 
 
 def _learned_section(given: ReportInput, shown: Mapping[str, Chart]) -> str:
@@ -200,7 +229,8 @@ def _lengthscale_table(given: ReportInput) -> str:
     return html.table(("axis", "lengthscale of f"), rows)
 
 
-def _score_tables(given: ReportInput) -> str:
+def score_tables(given: ReportInput) -> str:
+    """All seeds and the baselines, side by side."""
     name = given.run.model.name
     models = {f"{name}, seed {given.run.seed}": given.evaluation}
     models |= {f"{name}, seed {seed}": each for seed, each in given.other_seeds.items()}
@@ -208,15 +238,15 @@ def _score_tables(given: ReportInput) -> str:
 
 
 def _details(given: ReportInput) -> str:
-    packages = {name: version(name) for name in ("jax", "equinox", "optax", "numpy", "plotly")}
+    packages = {name: version(name) for name in ("jax", "equinox", "optax", "numpy")}
     facts = {"gpssm": __version__, "python": platform.python_version(), **packages}
     pairs = report_data.run_settings(given.run).items()
     settings = "\n".join(f"{name} = {value}" for name, value in pairs)
     facts["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
     return html.section(
         "details", "Details",
-        html.folded("The data", str(given.data)),
-        html.folded("Configuration", given.configuration or settings),
+        html.folded("The data", html.listing(report_data.described(given.data))),
+        html.folded("Configuration", html.listing(given.configuration or settings)),
         html.table(("version of", ""), list(facts.items())),
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Data of a report: a run, its scores, its one-step errors, the learned function."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,12 +8,14 @@ import numpy as np
 
 from gpssm.base.errors import DataError
 from gpssm.data import Dataset
-from gpssm.evaluation.scoring import Evaluation
+from gpssm.data.preflight import preflight
+from gpssm.evaluation.scoring import Evaluation, Stretch
 from gpssm.fitted.run import Run
 
 from .learned import LearnedFunction, learned_function
+from .verdict import LAGS as LAGS
+from .verdict import Verdict
 
-LAGS = 25  # of a correlation
 _RESIDUAL_STEPS = 1000  # of each experiment, at most
 
 
@@ -26,33 +28,39 @@ class ReportInput:
     data: Dataset
     evaluation: Evaluation
     baselines: Mapping[str, Evaluation]
+    verdict: Verdict
     other_seeds: Mapping[int, Evaluation] = field(default_factory=dict)
     configuration: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """One-step errors of every stretch that is long enough, and the inputs beside them."""
+    """One-step errors of every stretch that is long enough, and the inputs beside them.
+
+    `records`: the inputs and outputs of each stretch with its warm-up, which has no errors.
+    """
 
     errors: list[np.ndarray]
     inputs: list[np.ndarray]
+    records: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
 
-def one_step_errors(given: ReportInput) -> Residuals | None:
+def one_step_errors(run: Run, evaluation: Evaluation) -> Residuals | None:
     """One-step errors; None if every test record is shorter than a warm-up."""
-    errors, inputs = [], []
-    for stretch in given.evaluation.stretches:
+    errors, inputs, records = [], [], []
+    for stretch in evaluation.stretches:
         u, y = stretch.u[:_RESIDUAL_STEPS], stretch.scored.y[:_RESIDUAL_STEPS]
         warmup = stretch.scored.forecast.warmup
         try:
-            forecast = given.run.predict_one_step(u, y, warmup=warmup)
+            forecast = run.predict_one_step(u, y, warmup=warmup)
         except DataError:
             continue  # too short for one window
         rest = y[warmup:] - forecast.mean
         if np.isfinite(rest).any(axis=0).all():
             errors.append(rest)
             inputs.append(u[warmup:])
-    return Residuals(errors, inputs) if errors else None
+            records.append((u, y))
+    return Residuals(errors, inputs, records) if errors else None
 
 
 def around_the_test(given: ReportInput) -> LearnedFunction:
@@ -70,3 +78,17 @@ def run_settings(run: Run) -> dict[str, Any]:
     """`model.dim_x` → 4, and so on."""
     parts = {"model": run.model.to_json(), "training": run.training.to_json()}
     return {f"{name}.{key}": value for name, part in parts.items() for key, value in part.items()}
+
+
+def described(data: Dataset) -> str:
+    """The data set in words, with the remarks that `gpssm data check` makes about it."""
+    return "\n".join([str(data), *(f"  remark     {each.text}" for each in preflight(data))])
+
+
+def same_stretches(one: Sequence[Stretch], other: Sequence[Stretch]) -> bool:
+    """Whether two models were tested on the same measurements from the same warm-up."""
+    pairs = [(a.scored, b.scored) for a, b in zip(one, other, strict=False)]
+    return len(one) == len(other) and all(
+        a.forecast.warmup == b.forecast.warmup and np.array_equal(a.y, b.y, equal_nan=True)
+        for a, b in pairs
+    )

@@ -1,96 +1,111 @@
 """The findings at the top of the report. Every sentence comes from a number of the report."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
+from gpssm.base.text import percent
 from gpssm.data import Dataset
-from gpssm.data.disk import blocks
+from gpssm.data.preflight import OUTSIDE, inputs_outside, outputs_outside
 from gpssm.evaluation.scoring import ARX, MEAN, Evaluation
 from gpssm.metrics.reliability import HorizonBin
 from gpssm.training import FAILED
 
-Verdict = Literal["good", "caution", "problem"]
-_EVEN = 0.02  # RMSEs closer than this share are called equal
+from .findings import Finding, caution, good, inconclusive, problem, severity
+from .verdict import (
+    COVERAGE,
+    FEWEST,
+    LEAST_COVERAGE,
+    NO_BETTER,
+    WORSE_THAN_LINEAR,
+    WORSE_THAN_MEAN,
+    Evidence,
+    Whiteness,
+)
+
+# Fewer than these are too few to tell: nothing good is said of them.
+FEW_COVERED = 100  # measurements, for intervals that are called calibrated
+FEW_PIT = 30  # measurements, for a bias
+FEW_ERRORS = 100  # one-step errors, for white ones
+FEW_STEPS = 40  # measurements, for the growth of an error
+FEW_TRAINED = 50  # gradient steps, for convergence
+FEW_SEEDS = 3
+
+_NOTHING = "nothing was learned"
+_NOTHING_LEFT = "nothing predictable is left"
 _NEAR, _FAR = 0.03, 0.10  # limits on the error of the coverage
 _MIDDLE = 0.12
 _BIASED = 0.1  # distance of the mean PIT from one half
 _RISING = 0.02  # nats per step over the last tenth of the training
-_OUTSIDE = 0.01  # share of the test inputs
 _OVERFITTED = 2.0  # times the error on those rows, in the test part
 _UNDERFITTED = 2.0  # times the error of a linear model on those rows
 _AS_MUCH = 0.5  # of the growth of a model's error, for that of a linear one to explain it
 
 
-def percent(share: float, digits: int = 0) -> str:
-    """Format a share as a percentage."""
-    return f"{100.0 * share:.{digits}f} %"
-
-
-class Finding(NamedTuple):
-    """One sentence of the report, and its verdict."""
-
-    verdict: Verdict
-    text: str
-
-
-_good, _caution, _problem = (partial(Finding, verdict) for verdict in get_args(Verdict))
-
-
-def accuracy(evaluation: Evaluation, baselines: Mapping[str, Evaluation], unit: str) -> Finding:
+def accuracy(evidence: Evidence, unmeasured: Sequence[str] = ()) -> Finding:
     """Compare the error with the baselines: a constant mean and a linear ARX."""
-    compared = (evaluation, *(baselines[name] for name in (MEAN, ARX)))
-    rmse, mean, arx = (each.scores.overall("rmse") for each in compared)
-    several = len(evaluation.scores.output_names) > 1
-    what = "RMSE of all outputs, each relative to its spread in training," if several else "RMSE"
-    words = f"{what} {rmse:.3g}{unit}, against {mean:.3g} of a constant mean and {arx:.3g} of a "
-    words += "linear ARX"
-    if rmse > mean * (1.0 - _EVEN):
-        return _problem(f"{words}: no better than predicting the mean. Do not use this model.")
-    if not np.isfinite(arx):
-        return _good(f"{words}, which diverges.")
-    if rmse > arx * (1.0 + _EVEN):
-        return _caution(f"{words}: the linear model is more accurate here. Prefer it.")
-    if rmse > arx * (1.0 - _EVEN):
-        return _caution(f"{words}: no more accurate than the linear model.")
-    return _good(f"{words}: {percent(1.0 - rmse / arx)} below the linear model.")
+    rmse, mean, linear, *_ = evidence
+    words = f"{evidence.label} {rmse:.3g}{evidence.unit}, against {mean:.3g} of a constant mean and"
+    words = f"{words} {linear:.3g} of a linear ARX"
+    found = _compared(evidence, words)
+    if not unmeasured:
+        return found
+    text = f"{found.text} {', '.join(unmeasured)} was not measured in the test part: it has no"
+    return found._replace(text=f"{text} score.", mark=max(found.mark, "caution", key=severity))
 
 
-def unmeasured(name: str) -> Finding:
-    """Report an output without measurements in the test part."""
-    return _caution(f"{name} was not measured in the test part: it has no score.")
+def _compared(evidence: Evidence, words: str) -> Finding:
+    rmse, mean, linear, *_ = evidence
+    if not rmse <= WORSE_THAN_MEAN * mean:
+        words = f"{words}: worse than predicting the mean. Do not use this model."
+        return problem("accuracy", words)
+    if rmse > WORSE_THAN_LINEAR * linear:
+        return problem("accuracy", f"{words}: the linear model is more accurate here. Prefer it.")
+    if rmse >= NO_BETTER * linear:
+        return caution("accuracy", f"{words}: no more accurate than the linear model.")
+    if evidence.constant:
+        names = ", ".join(evidence.constant)
+        words = f"{words}: {names} is constant in training, so nothing could be learned of it."
+        return caution("accuracy", words)
+    if evidence.measured < FEWEST:
+        few = f"{evidence.measured} measurements are too few to tell which is better"
+        return inconclusive("accuracy", f"{words}: {few}.")
+    if not np.isfinite(linear):
+        return good("accuracy", f"{words}, which diverges.")
+    return good("accuracy", f"{words}: {percent(1.0 - rmse / linear)} below the linear model.")
 
 
-def calibration(coverage: float, profile: Sequence[HorizonBin]) -> Finding:
-    """Whether the 95 % band covers 95 %, and from which step on it no longer does."""
-    words = f"The 95 % band covers {percent(coverage)} of the measurements"
-    off = coverage - 0.95
+def calibration(coverage: float, profile: Sequence[HorizonBin], name: str) -> Finding:
+    """Whether the 95 % band of an output covers 95 %, and from which step on it no longer does."""
+    words = f"The 95 % band of {name} covers {percent(coverage)} of its measurements"
+    off, measured = coverage - 0.95, sum(each.known for each in profile)
     since = _departure(profile, np.sign(off))
     where = f" beyond step {since}" if since else ""
     worst = min(profile, key=lambda each: each.coverage)
+    if measured < FEW_COVERED and coverage >= COVERAGE[0]:
+        return inconclusive("interval", f"{words}, but {measured} of them are too few to tell.")
     if abs(off) <= _NEAR and worst.coverage < 0.95 - 1.5 * _FAR:
         span = f"{percent(worst.coverage)} in steps {worst.first} to {worst.last}"
-        return _caution(f"{words}: correct on average, but only {span}.")
+        return caution("growing", f"{words}: correct on average, but only {span}.")
     if abs(off) <= _NEAR:
-        return _good(f"{words}: the prediction intervals are calibrated.")
+        return good("interval", f"{words}: the prediction intervals are calibrated.")
     if off > 0:
-        return _caution(f"{words}: under-confident. The errors are smaller than the band suggests.")
-    if off > -_FAR:
-        return _caution(f"{words}: slightly over-confident{where}.")
-    return _problem(f"{words}: over-confident{where}. Widen the band before you rely on it.")
+        advice = "under-confident. The errors are smaller than the band suggests."
+        return caution("wide", f"{words}: {advice}")
+    if coverage >= COVERAGE[0]:
+        return caution("narrow", f"{words}: slightly over-confident{where}.")
+    mark = caution if coverage >= LEAST_COVERAGE else problem
+    return mark("narrow", f"{words}: over-confident{where}. Widen the band before you rely on it.")
 
 
 def middle(coverage: float) -> Finding | None:
     """Whether the 50 % band is calibrated, which can differ from the 95 % band."""
     words = f"The 50 % band covers {percent(coverage)}"
     if coverage > 0.5 + _MIDDLE:
-        return _caution(f"{words}: errors are mostly smaller than the model expects.")
+        return caution("middle", f"{words}: errors are mostly smaller than the model expects.")
     if coverage < 0.5 - _MIDDLE:
-        return _caution(f"{words}: errors are mostly larger than the model expects.")
+        return caution("middle", f"{words}: errors are mostly larger than the model expects.")
     return None
 
 
@@ -104,19 +119,20 @@ def _departure(profile: Sequence[HorizonBin], sign: float) -> int | None:
 def bias(pit: np.ndarray, name: str) -> Finding | None:
     """Whether the forecasts are biased."""
     off = float(np.mean(pit)) - 0.5
-    if abs(off) < _BIASED:
+    if abs(off) < _BIASED or len(pit) < FEW_PIT:
         return None
     side = "below" if off > 0 else "above"
     words = f"Forecasts of {name} lie {side} the measurements on average"
-    return _caution(
+    return caution(
+        "bias",
         f"{words}. If the plant drifts, set half_life to give new rows more weight, or call "
-        "data.remove_drift() in Python."
+        "data.remove_drift() in Python.",
     )
 
 
 def horizon(profile: Sequence[HorizonBin], name: str) -> Finding | None:
     """Whether the error grows with the horizon, and whether the band grows with it."""
-    if len(profile) < 4:
+    if len(profile) < 4 or sum(each.known for each in profile) < FEW_STEPS:
         return None
     half = len(profile) // 2
     halves = profile[:half], profile[half:]
@@ -125,21 +141,25 @@ def horizon(profile: Sequence[HorizonBin], name: str) -> Finding | None:
     ratio, wider = late / max(early, 1e-300), widths[1] / max(widths[0], 1e-300)
     if ratio < 1.5:
         words = f"The error of {name} does not grow with the horizon: step {profile[-1].last} is "
-        return _good(f"{words}forecast as well as the first ones.")
+        return good("interval", f"{words}forecast as well as the first ones.")
     words = f"The error of {name} grows {ratio:.1f}-fold from the first to the second half"
     if wider < 0.7 * ratio:
-        return _caution(f"{words}, the band only {wider:.1f}-fold: late intervals are too narrow.")
-    return _good(f"{words}, and the band grows with it.")
+        advice = "late intervals are too narrow."
+        return caution("growing", f"{words}, the band only {wider:.1f}-fold: {advice}")
+    return good("interval", f"{words}, and the band grows with it.")
 
 
-def whiteness(outside: int, lags: int, name: str) -> Finding:
-    """Whether the one-step errors are autocorrelated."""
-    share = outside / max(lags, 1)
-    words = f"One-step errors of {name}: {outside} of {lags} autocorrelations outside the limits"
-    if share <= 0.1:
-        return _good(f"{words}. Nothing predictable is left.")
-    advice = "short-term forecasts could be better; more states or a smaller k may help"
-    return _caution(f"{words}: {advice}.")
+def innovations(found: Whiteness, errors: int, name: str) -> Finding:
+    """Whether the one-step errors are white; only of enough `errors` is that said."""
+    size = f"largest autocorrelation {found.largest:.2f}, p = {found.p_value:.2g}"
+    if not found.is_white:
+        advice = "short-term forecasts could be better; more states or a smaller k may help"
+        return caution("coloured", f"One-step errors of {name} are not white ({size}): {advice}.")
+    if errors < FEW_ERRORS:
+        return inconclusive(
+            "dynamics", f"{errors} one-step errors of {name} are too few to tell more."
+        )
+    return good("dynamics", f"One-step errors of {name} are white ({size}): {_NOTHING_LEFT}.")
 
 
 def unexplained_input(outside: int, lags: int, output: str, given: str) -> Finding | None:
@@ -147,7 +167,7 @@ def unexplained_input(outside: int, lags: int, output: str, given: str) -> Findi
     if outside <= 0.1 * lags:
         return None
     words = f"{given} still explains errors of {output} at {outside} of {lags} lags"
-    return _caution(f"{words}: more states, longer sequences or more steps may help.")
+    return caution("input", f"{words}: more states, longer sequences or more steps may help.")
 
 
 def training(table: pd.DataFrame) -> list[Finding]:
@@ -159,43 +179,31 @@ def training(table: pd.DataFrame) -> list[Finding]:
     found = []
     if last - before > _RISING:
         words = f"The ELBO still rose by {last - before:.2g} per step in the last tenth"
-        found.append(_caution(f"{words} of the training: train longer."))
+        found.append(caution("rising", f"{words} of the training: train longer."))
     skipped, rolled = (int(table[name].sum()) for name in ("skipped", "rolled_back"))
     if skipped or rolled:
         words = f"{skipped} of {len(elbo)} gradient steps were not finite"
-        found.append(_caution(f"{words}, {rolled} roll-backs: lower the learning rate."))
-    return found or [_good("Training has converged, and all its steps were finite.")]
+        advice = f"{rolled} roll-backs: lower the learning rate."
+        found.append(caution("skipped", f"{words}, {advice}"))
+    if not found and len(elbo) < FEW_TRAINED:
+        return [
+            inconclusive("training", f"{len(elbo)} training steps are too few to tell convergence.")
+        ]
+    return found or [good("training", "Training has converged, and all its steps were finite.")]
 
 
 def extrapolation(data: Dataset) -> list[Finding]:
     """Test inputs and outputs outside the range of the training part."""
-    shares = {
-        name: share
-        for kind, names in (("u", data.input_names), ("y", data.output_names))
-        for name, share in zip(names, _beyond(data, kind), strict=True)
-    }
+    shares = inputs_outside(data.train, data.test) | outputs_outside(data.train, data.test)
+    beyond = sorted((-share, name) for name, share in shares.items() if share > OUTSIDE)
     return [
-        _caution(
-            f"{percent(share)} of the test values of {name} lie outside the training range: "
-            "there the model extrapolates."
+        caution(
+            "outside",
+            f"{percent(-share)} of the test values of {name} lie outside the training range: "
+            "there the model extrapolates.",
         )
-        for name, share in shares.items()
-        if share > _OUTSIDE
+        for share, name in beyond
     ]
-
-
-def _beyond(data: Dataset, kind: str) -> Float[np.ndarray, " channels"]:
-    """Share of the test rows outside the training range; missing values count as inside."""
-    low, high = np.inf, -np.inf
-    for rows in _row_blocks(data.train, kind):
-        low, high = np.fmin(low, rows).min(axis=0), np.fmax(high, rows).max(axis=0)
-    beyond = sum(np.sum((r < low) | (r > high), axis=0) for r in _row_blocks(data.test, kind))
-    return np.asarray(beyond / data.test.num_rows)
-
-
-def _row_blocks(data: Dataset, kind: str) -> Iterator[Float[np.ndarray, "rows channels"]]:
-    """All rows, one experiment or block in memory at a time."""
-    return (rows for each in data for _, rows in blocks(getattr(each, kind)))
 
 
 def best_seed(training_rmse: Mapping[int, float]) -> int | None:
@@ -214,9 +222,16 @@ def failed_seeds(training_rmse: Mapping[int, float]) -> dict[int, float]:
 
 
 def own_rows(
-    seed: int, evaluations: Mapping[int, Evaluation], baselines: Mapping[str, Evaluation], unit: str
+    seed: int,
+    evaluations: Mapping[int, Evaluation],
+    baselines: Mapping[str, Evaluation],
+    unit: str,
+    measured: int,
 ) -> Finding | None:
-    """Compare errors on training rows and on the test part: underfitting, overfitting."""
+    """Compare errors on training rows and on the test part: underfitting, overfitting.
+
+    `measured`: the number of measurements in the test part.
+    """
     known = known_training_rmse(evaluations)
     if seed not in known:
         return None
@@ -224,30 +239,39 @@ def own_rows(
     own, best = known[seed], best_seed(known)
     if not np.isfinite(own) or not np.isfinite(rmse):
         words = "Forecasts" if np.isfinite(own) else "Even rows of the training part"
-        return _problem(f"{words} diverge: train with a smaller learning_rate.")
+        return problem("diverged", f"{words} diverge: train with a smaller learning_rate.")
     words = f"Rows of the training part are simulated with an RMSE of {own:.3g}{unit}"
     if best is not None and seed in failed_seeds(known):
         other = f"{words}, by seed {best} with {known[best]:.3g}"
         advice = "Set `starts` to 3: failed restarts are discarded."
-        return _problem(f"{other}: this fit has failed, even if its ELBO is high. {advice}")
+        return problem(
+            "failed", f"{other}: this fit has failed, even if its ELBO is high. {advice}"
+        )
     mean = baselines[MEAN].training_rmse
     if mean is not None and own >= mean:
-        return _problem(f"{words}, by their mean with {mean:.3g}: nothing was learned.")
+        return problem("nothing learned", f"{words}, by their mean with {mean:.3g}: {_NOTHING}.")
     linear_own = baselines[ARX].training_rmse
     if linear_own is not None and own > _UNDERFITTED * linear_own:
         advice = 'Train longer, with several `starts`, or from `start = "linear"`.'
-        return _caution(
-            f"{words}, by a linear ARX with {linear_own:.3g}: not yet learned. {advice}"
-        )
-    both, grown = f"{words}, the test part with {rmse:.3g}", rmse / own
+        words = f"{words}, by a linear ARX with {linear_own:.3g}: not yet learned."
+        return caution("unlearned", f"{words} {advice}")
+    both = f"{words}, the test part with {rmse:.3g}"
+    return _generalisation(both, rmse / own, _grown(baselines[ARX]), measured)
+
+
+def _generalisation(both: str, grown: float, linear: float, measured: int) -> Finding:
+    """Whether the error grows from training rows to the test part, and that of a linear model."""
+    if grown <= _OVERFITTED and measured < FEWEST:
+        return inconclusive("training", f"{both}: {measured} measurements are too few to compare.")
     if grown <= _OVERFITTED:
-        return _good(f"{both}: no sign of overfitting.")
-    linear = _grown(baselines[ARX])
+        return good("training", f"{both}: no sign of overfitting.")
     if linear < max(_OVERFITTED, _AS_MUCH * grown):
-        return _caution(f"{both}: overfitting. Use fewer steps, or a larger inducing_kl.")
-    return _caution(
+        advice = "Use fewer steps, or a larger inducing_kl."
+        return caution("overfitting", f"{both}: overfitting. {advice}")
+    return caution(
+        "changed",
         f"{both}. The error of a linear model also grows {linear:.1f}-fold: the plant or its "
-        "operation has changed. If it drifts, set half_life to give new rows more weight."
+        "operation has changed. If it drifts, set half_life to give new rows more weight.",
     )
 
 
@@ -272,5 +296,7 @@ def seeds(rmses: Sequence[float]) -> Finding | None:
     spread = float(np.std(rmses, ddof=1) / np.mean(rmses))
     words = f"RMSE over {len(rmses)} seeds: {min(rmses):.3g} to {max(rmses):.3g}"
     if spread > 0.2:
-        return _caution(f"{words}: the result depends on the seed.")
-    return _good(f"{words}: the result does not depend on the seed.")
+        return caution("seeds", f"{words}: the result depends on the seed.")
+    if len(rmses) < FEW_SEEDS:
+        return None
+    return good("training", f"{words}: the result does not depend on the seed.")

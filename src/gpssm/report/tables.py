@@ -10,6 +10,12 @@ from rich.text import Text
 from gpssm.evaluation.scoring import Evaluation
 from gpssm.metrics import Metric, Scores, metrics
 
+from .verdict import Level, Verdict
+
+_COLORS: dict[Level, str] = {
+    "do not use": "red", "use with care": "yellow", "use": "green", "not tested": "default",
+}  # fmt: skip
+
 
 class Row(NamedTuple):
     """One metric of several models, and which of them has the best value."""
@@ -34,6 +40,13 @@ def score_table(title: str, models: Mapping[str, Evaluation], units: Sequence[st
     return table
 
 
+def verdict_text(verdict: Verdict) -> Text:
+    """The verdict as one line for the terminal, and the next command below it."""
+    level, why = str(verdict).split(":", 1)
+    words = Text.assemble("verdict ", (level, f"bold {_COLORS[verdict.level]}"), f":{why}")
+    return words.append(f"\nnext    {verdict.next_step}") if verdict.next_step else words
+
+
 def score_blocks(
     models: Sequence[Evaluation], units: Sequence[str] = ()
 ) -> Iterator[tuple[str, list[Row]]]:
@@ -50,7 +63,7 @@ def _score_rows(models: Sequence[Evaluation], output: int | None, unit: str = ""
     for metric in metrics().values():
         values = [_value(each.scores, metric.name, output) for each in models]
         yield Row(metric.title(unit), tuple(map(metric.text, values)), _best(metric, values))
-        if metric.name == "rmse":
+        if metric.name == "rmse" and any(each.tested for each in models):
             values = [_value(each.training, metric.name, output) for each in models]
             yield Row("… on training rows", tuple(map(metric.text, values)))
 

@@ -21,9 +21,9 @@ from .jobs import Job, Outcome, Runner, attempt, in_this_process
 class Cluster(Settings):
     """Resources of a job on Ray. Ray finds a cluster by itself, or by its `RAY_ADDRESS`."""
 
-    cpus: float = Field(1.0, ge=0, description="of each job")
-    gpus: float = Field(0.0, ge=0, description="of each job")
-    retries: int = Field(3, ge=0, description="of a job whose worker died")
+    cpus: float = Field(1.0, ge=0, le=10_000, description="of each job")
+    gpus: float = Field(0.0, ge=0, le=10_000, description="of each job")
+    retries: int = Field(3, ge=0, le=1000, description="of a job whose worker died")
 
 
 @contextmanager

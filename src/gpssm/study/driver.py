@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpssm.base.errors import DataError, expected
+from gpssm.base.files import remove_leftovers
 from gpssm.base.locks import alone_in, claim
 from gpssm.data import Dataset
 
@@ -44,7 +45,9 @@ def sweep(
     """
     folder, parts = Path(out), _training_parts(study, data)
     with alone_in(folder, "out"):
-        claim(folder / IDENTITY, _identity(study, parts), "out")
+        claim(folder / IDENTITY, _identity(study, parts), "out", names=(TABLE,))
+        if (folder / TABLE).is_dir():
+            remove_leftovers(folder / TABLE)
         return _run(study, parts, folder, cluster, quiet)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from gpssm.base.errors import ConfigError, expected
-from gpssm.base.settings import Settings
+from gpssm.base.settings import Settings, unknown_setting
 from gpssm.inference import Model
 from gpssm.inference.methods.registry import METHODS
 from gpssm.metrics import selecting_metric
@@ -23,8 +23,8 @@ _FIXED = {  # set by the study itself
 class Range(Settings):
     """Numbers from `low` to `high`, integers if both are; `log`: uniform in the logarithm."""
 
-    low: int | float = Field(description="the smallest value")
-    high: int | float = Field(description="the largest value")
+    low: int | float = Field(ge=-1e12, le=1e12, description="the smallest value")
+    high: int | float = Field(ge=-1e12, le=1e12, description="the largest value")
     log: bool = Field(False, description="uniform in the logarithm")
 
     @model_validator(mode="after")
@@ -68,9 +68,13 @@ class Search(Settings):
     """Which settings are searched, and how."""
 
     kind: Literal["grid", "random", "optuna"] = Field("grid", description="search algorithm")
-    configurations: int = Field(20, ge=1, description="to try; a grid tries all combinations")
-    seed: int = Field(0, ge=0, description="of the search; fits have their own `seeds`")
-    at_once: int = Field(4, ge=1, description="proposals of Optuna per round")
+    configurations: int = Field(
+        20, ge=1, le=1_000_000, description="to try; a grid tries all combinations"
+    )
+    seed: int = Field(
+        0, ge=0, le=2**32 - 1, description="of the search; fits have their own `seeds`"
+    )
+    at_once: int = Field(4, ge=1, le=10_000, description="proposals of Optuna per round")
     method: tuple[str, ...] = Field((), description="methods to search")
     model: Searched = Field({}, description="settings of gpssm.Model to search")
     training: Searched = Field({}, description="settings of gpssm.Training to search")
@@ -100,13 +104,15 @@ class Study(Settings):
     """Fits of many configurations on data sets and seeds, scored on held-out data."""
 
     method: str = Field("cbf-ssm-50", description="name of the method")
-    seeds: int = Field(1, ge=1, description="fits of each configuration, with the seeds 0, 1, …")
+    seeds: int = Field(
+        1, ge=1, le=1000, description="fits of each configuration, with the seeds 0, 1, …"
+    )
     objective: str = Field("rmse", description="name of the metric to optimise")
     validation: float = Field(
         0.2, gt=0, lt=1, description="last part of the training data, held out for the objective"
     )
     side_by_side: int = Field(
-        8, ge=1, description="largest number of fits in one program; seeds stay together"
+        8, ge=1, le=10_000, description="largest number of fits in one program; seeds stay together"
     )
     model: dict[str, Any] = Field({}, description="fixed settings of gpssm.Model")
     training: dict[str, Any] = Field({}, description="fixed settings of gpssm.Training")
@@ -139,5 +145,4 @@ def _check_name(name: str, kind: type[Settings]) -> None:
     if name in _FIXED:
         raise ConfigError(expected(name, "a setting", "none", _FIXED[name]))
     if name.partition(".")[2] not in kind.model_fields:
-        known = ", ".join(sorted(kind.model_fields))
-        raise ConfigError(f"{name}: unknown setting. Expected one of: {known}.")
+        raise ConfigError(unknown_setting(name, kind.model_fields))

@@ -115,6 +115,7 @@ def _fit(
         seed=seeds.start,
         seeds=len(seeds),
         progress=progress,
+        quiet=True,
         validation=study.validation,
         **common,
     )

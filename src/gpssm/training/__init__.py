@@ -1,6 +1,6 @@
 """The gradient step, the loop around it, and its progress display."""
 
-from .calibration import Calibration, calibrate, long_stretches
+from .calibration import Calibration, calibrate, calibrate_all, long_stretches
 from .checkpoints import Checkpoints, data_hash
 from .groups import GROUPS
 from .history import History
@@ -35,6 +35,7 @@ __all__ = [
     "alone",
     "bar",
     "calibrate",
+    "calibrate_all",
     "cut_stretches",
     "data_hash",
     "is_first",

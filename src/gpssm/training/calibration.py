@@ -6,6 +6,7 @@ training a level is therefore added to Σx, and Σy is scaled up, so that long f
 highest likelihood. Only held-out data may lower Σy: overfitting hides on training data.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -19,6 +20,7 @@ from gpssm.gp.positive import positive
 from gpssm.inference import System
 from gpssm.model import gaussian_log_density
 
+from .phase import phase
 from .phases import make_recency
 from .settings import Training
 from .validation import Stretches, forecast, make_stretches
@@ -67,6 +69,16 @@ def calibrate(system: System, stretches: Stretches) -> tuple[System, Calibration
     """The system with the noise under which the stretches are most likely."""
     chosen = choose(np.asarray(likelihoods(system, stretches)))
     return with_noise(system, jnp.asarray(chosen.level), jnp.asarray(chosen.factor)), chosen
+
+
+def calibrate_all(systems: Sequence[System], stretches: Stretches, quiet: bool) -> list[System]:
+    """The systems, each with its own noise."""
+    found = []
+    with phase("calibration", len(systems), quiet) as tell:
+        for system in systems:
+            found.append(calibrate(system, stretches)[0])
+            tell()
+    return found
 
 
 def choose(

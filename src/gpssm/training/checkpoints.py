@@ -7,6 +7,7 @@ be written or read is reported; training goes on, and the older ones stay.
 import hashlib
 import io
 import json
+import shutil
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint.options import MultiprocessingOptions
 
 from gpssm.base.errors import GpssmWarning
+from gpssm.base.files import flush_all, make_folder
 from gpssm.base.locks import claim
 from gpssm.data import WindowsOnDisk, WindowSource
 
@@ -27,8 +29,10 @@ from .processes import are_several, from_first, is_first, on_first
 from .validation import Stretches
 
 _KEEP = 3
+_HALF = "*.orbax-checkpoint-tmp*"  # what Orbax leaves when its process is killed
 _SAMPLED = 1000  # rows of data on disk that are part of their fingerprint
-_IDENTITY = "run.json"
+_IDENTITY, _FOLDER = "run.json", "checkpoints"
+_WRITTEN = (_FOLDER, "history-*.csv", "seed-*.gpssm")  # what a run writes into its directory
 
 
 class Checkpoints:
@@ -41,11 +45,16 @@ class Checkpoints:
         self.run_dir, self._runs = Path(run_dir).absolute(), runs
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._last_time, self._last_step = time.monotonic(), 0
-        self._manager = _manager(self.run_dir) if is_first() else None
+        self._manager: ocp.CheckpointManager | None = None
 
     def claim(self, identity: dict[str, Any], defaults: dict[str, dict[str, Any]]) -> None:
-        """Claim the directory for this run; raise if it belongs to another one."""
-        on_first(lambda: claim(self.run_dir / _IDENTITY, identity, "run_dir", defaults))
+        """Claim the directory for this run, before anything else is written to it.
+
+        Raise if it belongs to another run, or holds what this one would overwrite.
+        """
+        path = self.run_dir / _IDENTITY
+        on_first(lambda: claim(path, identity, "run_dir", defaults, _WRITTEN))
+        self._manager = _manager(self.run_dir) if is_first() else None
 
     def due(self, step: int) -> bool:
         """Whether enough steps or seconds have passed since the last checkpoint."""
@@ -59,6 +68,7 @@ class Checkpoints:
             return
         try:
             self._manager.save(step, args=ocp.args.StandardSave(_as_dict(saved)))
+            flush_all(self.run_dir / _FOLDER / str(step))  # Orbax renames, but does not flush
             for name, history in zip(self._runs, histories(saved), strict=True):
                 history.to_csv(self.run_dir / f"history-{name}.csv")
         except Exception as error:  # a disk can fail in many ways; none may end the training
@@ -101,8 +111,10 @@ def _manager(run_dir: Path) -> ocp.CheckpointManager:
     alone = MultiprocessingOptions(
         primary_host=0, active_processes={0}, barrier_sync_key_prefix="gpssm"
     )
-    folder = run_dir / "checkpoints"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = run_dir / _FOLDER
+    make_folder(folder)
+    for half in folder.glob(_HALF):
+        shutil.rmtree(half, ignore_errors=True)
     options = ocp.CheckpointManagerOptions(
         max_to_keep=_KEEP,
         enable_async_checkpointing=False,

@@ -24,7 +24,7 @@ from .history import History
 from .loop_state import Track, histories
 from .phases import Phase, phase_at
 from .processes import are_several, largest, lost_processes_explained, wait_for_all
-from .progress import ProgressFactory, silent
+from .progress import ProgressFactory, guarded, silent
 from .settings import Training
 from .signals import StopRequest, stop, stops_told, watch_signals
 from .step import (
@@ -82,7 +82,7 @@ def train(
     config = systems[0].config
     with (
         stops_told(),
-        progress(config.name, training.steps) as shown,
+        guarded(progress, config.name, training.steps) as shown,
         # Without checkpoints there is nothing to save: signals act as usual.
         watch_signals() if checkpoints else nullcontext(StopRequest()) as request,
         Reader(runs.keys, partial(_chunk, config, phases, devices)) as reader,

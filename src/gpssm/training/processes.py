@@ -102,7 +102,7 @@ def lost_processes_explained() -> Iterator[None]:
         given = f"no answer from another process ({str(error).splitlines()[0]})"
         remedy = (
             "See its output for the reason. Start all of them again with the same "
-            "command: with a run_dir they resume from the last checkpoint."
+            "command: with `run_dir` they resume from the last checkpoint."
         )
         wanted = f"all {jax.process_count()} to be there"
         raise ProcessLostError(expected("training", given, wanted, remedy)) from error

@@ -5,6 +5,7 @@ A `Progress` is a context that shows every chunk of steps. It never changes the 
 
 import sys
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
+from gpssm.base.errors import GpssmWarning
 from gpssm.base.progress import Bar
 
 _RECENT = 20  # chunks over which the speed is measured
@@ -108,9 +110,37 @@ def _words(terms: dict[str, float]) -> str:
     return " ".join(f"{name} {value:.3g}" for name, value in terms.items())
 
 
+class _Guarded(_Silent):
+    """Another progress, left out from its first error on: a display must not end a training."""
+
+    def __init__(self, make: ProgressFactory, title: str, total: int) -> None:
+        self._shown: Progress = _Silent(title, total)
+        self._try(lambda _: setattr(self, "_shown", make(title, total).__enter__()))
+
+    def __exit__(self, *error: object) -> None:
+        self._try(lambda shown: shown.__exit__(*error))
+
+    def update(self, step: int, terms: dict[str, float]) -> None:
+        self._try(lambda shown: shown.update(step, terms))
+
+    def _try(self, action: Callable[[Progress], None]) -> None:
+        try:
+            action(self._shown)
+        except Exception as error:
+            self._shown = _Silent("", 0)
+            message = f"progress is no longer shown, after {type(error).__name__}: {error}"
+            warnings.warn(message, GpssmWarning, stacklevel=4)
+
+
+guarded = _Guarded  # a function to those who call it
 silent: ProgressFactory = _Silent
 bar: ProgressFactory = _TrainingBar  # with the terms of the ELBO, the speed and the time left
 log_lines: ProgressFactory = _LogLines  # on standard error
+
+
+def titled(progress: ProgressFactory, words: str) -> ProgressFactory:
+    """The same with these words before the title."""
+    return lambda title, total: progress(f"{words}, {title}", total)
 
 
 def automatic(quiet: bool) -> ProgressFactory:

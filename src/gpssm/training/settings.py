@@ -1,5 +1,6 @@
 """How to train: batches, optimiser, weights of the ELBO, stages, validation, precision."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypedDict
 
@@ -12,17 +13,25 @@ from gpssm.metrics import selecting_metric
 from .groups import RateFactors, check_factors
 
 _STATE_KL_AT_K_1 = 10.0  # default weight of the state KL where k = 1
-Factor = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MOST_STEPS = 1_000_000_000
+LARGEST_WEIGHT = 1e9
+Factor = Annotated[float, Field(ge=0, le=1e6)]
 
 
 class Stage(Settings):
     """First steps of training with other settings; None: as in `Training`."""
 
-    steps: int = Field(ge=1, description="gradient steps of this stage")
-    sequence_length: int | None = Field(None, ge=2, description="time steps per sequence")
-    batch_size: int | None = Field(None, ge=1, description="sequences per step")
-    state_kl: float | None = Field(None, ge=0, description="weight of the state KL")
-    entropy: float | None = Field(None, ge=0, description="weight of the entropy")
+    steps: int = Field(ge=1, le=MOST_STEPS, description="gradient steps of this stage")
+    sequence_length: int | None = Field(
+        None, ge=2, le=10_000_000, description="time steps per sequence"
+    )
+    batch_size: int | None = Field(None, ge=1, le=1_000_000, description="sequences per step")
+    state_kl: float | None = Field(
+        None, ge=0, le=LARGEST_WEIGHT, description="weight of the state KL"
+    )
+    entropy: float | None = Field(
+        None, ge=0, le=LARGEST_WEIGHT, description="weight of the entropy"
+    )
 
 
 class TrainingOptions(TypedDict, total=False):
@@ -58,62 +67,88 @@ class TrainingOptions(TypedDict, total=False):
 class Training(Settings):
     """Settings of the training loop. The defaults suit logs of hundreds to thousands of rows."""
 
-    steps: int = Field(1000, ge=1, description="gradient steps")
-    batch_size: int = Field(10, ge=1, description="sequences per step")
-    sequence_length: int = Field(50, ge=2, description="time steps per sequence")
-    stride: int = Field(1, ge=1, description="rows between the starts of two sequences")
+    steps: int = Field(1000, ge=1, le=MOST_STEPS, description="gradient steps")
+    batch_size: int = Field(10, ge=1, le=1_000_000, description="sequences per step")
+    sequence_length: int = Field(50, ge=2, le=10_000_000, description="time steps per sequence")
+    stride: int = Field(
+        1, ge=1, le=10_000_000, description="rows between the starts of two sequences"
+    )
     starts: int = Field(
-        1, ge=1, description="random restarts per seed; keeps the first that has not failed"
+        1,
+        ge=1,
+        le=1000,
+        description="random restarts per seed; keeps the first that has not failed",
     )
     half_life: float | None = Field(
         None,
         gt=0,
-        allow_inf_nan=False,
+        le=1e12,
         description="age in rows at which data have half the weight; None: equal weights",
     )
     stages: tuple[Stage, ...] = Field((), description="first steps with other settings; see below")
     # Optimiser
-    learning_rate: float = Field(0.1, gt=0, description="highest learning rate of Adam")
+    learning_rate: float = Field(0.1, gt=0, le=1000, description="highest learning rate of Adam")
     rate_factors: Annotated[dict[str, Factor], AfterValidator(check_factors)] = Field(
         RateFactors(), description="factors on the learning rate, by group of parameters; see below"
     )
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="schedule of the learning rate after its warm-up"
     )
-    warmup_steps: int = Field(20, ge=0, description="steps of rising learning rate")
-    clip_norm: float = Field(100.0, gt=0, description="largest gradient norm per time step")
+    warmup_steps: int = Field(20, ge=0, le=MOST_STEPS, description="steps of rising learning rate")
+    clip_norm: float = Field(
+        100.0, gt=0, le=math.inf, description="largest gradient norm per time step"
+    )
     average: float = Field(
         0.99, ge=0, lt=1, description="decay of the parameter average that predictions use"
     )
     # Weights of the ELBO
     state_kl: float | None = Field(
-        None, ge=0, description="weight of the state KL; None: the larger of 10 / k and 1"
+        None,
+        ge=0,
+        le=LARGEST_WEIGHT,
+        description="weight of the state KL; None: the larger of 10 / k and 1",
     )
     inducing_kl: float = Field(
-        1.0, ge=0, description="weight of the KL of the inducing values; 1: once for all the data"
+        1.0,
+        ge=0,
+        le=LARGEST_WEIGHT,
+        description="weight of the KL of the inducing values; 1: once for all the data",
     )
-    entropy: float = Field(0.0, ge=0, description="weight of the entropy of the backward pass")
+    entropy: float = Field(
+        0.0, ge=0, le=LARGEST_WEIGHT, description="weight of the entropy of the backward pass"
+    )
     kl_warmup_steps: int = Field(
-        0, ge=0, description="steps over which the weights of both KLs rise from 0"
+        0, ge=0, le=MOST_STEPS, description="steps over which the weights of both KLs rise from 0"
     )
     precision: Literal["mixed", "float64"] = Field(
         "mixed", description="mixed: factorisation in float64, rollout in float32"
     )
     # Validation, if fit has validation data
-    validate_steps: int = Field(100, ge=1, description="steps between two validations")
+    validate_steps: int = Field(
+        100, ge=1, le=MOST_STEPS, description="steps between two validations"
+    )
     validation_metric: str = Field(
         "rmse", description="name of the metric that selects the best parameters"
     )
-    validation_warmup: int = Field(16, ge=1, description="warm-up of a scored forecast, in rows")
+    validation_warmup: int = Field(
+        16, ge=1, le=1_000_000, description="warm-up of a scored forecast, in rows"
+    )
     patience: int | None = Field(
-        None, ge=1, description="validations without improvement before a stop; None: no limit"
+        None,
+        ge=1,
+        le=MOST_STEPS,
+        description="validations without improvement before a stop; None: no limit",
     )
     calibrate: bool = Field(
         True, description="after training, set the noise that makes long forecasts most likely"
     )
     # Checkpoints, if fit has a run_dir
-    checkpoint_steps: int = Field(1000, ge=1, description="most steps between checkpoints")
-    checkpoint_seconds: float = Field(60.0, ge=0, description="most seconds between checkpoints")
+    checkpoint_steps: int = Field(
+        1000, ge=1, le=MOST_STEPS, description="most steps between checkpoints"
+    )
+    checkpoint_seconds: float = Field(
+        60.0, ge=0, le=math.inf, description="most seconds between checkpoints"
+    )
 
     @field_validator("validation_metric")
     @classmethod

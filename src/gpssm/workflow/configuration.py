@@ -20,31 +20,66 @@ from gpssm.inference.presets import default_dim_x
 from gpssm.training import Stage, Training
 
 NONE = "none"  # stands for None in a file: TOML has no null
+_REPLACES = {  # of [data] in a file, those that an option of the command line replaces
+    "files": ("name",),
+    "name": ("files", "test_files"),
+    "test_files": ("test_fraction",),
+    "test_fraction": ("test_files",),
+}
 
 
 class DataConfig(Settings):
     """Which files or which data set, and which of their columns."""
 
     files: tuple[str, ...] = Field((), description="data files, one per experiment")
+    test_files: tuple[str, ...] = Field(
+        (), description="files of the test part; all of `files` is then training"
+    )
     name: str | None = Field(None, description="name of a registered data set, in place of files")
     inputs: tuple[str, ...] = Field((), description="columns that drive the system")
     outputs: tuple[str, ...] = Field((), description="columns that were measured")
-    time: str | None = Field(None, description="column of seconds or dates")
+    time: str | None = Field(None, description="column of numbers or dates")
+    time_unit: str | None = Field(
+        None, description="of numbers: ns, us, ms, s, min or h; s, or what the column's name says"
+    )
+    resample: float | None = Field(
+        None, gt=0, le=1e12, description="new step in seconds, for irregular or faster samples"
+    )
+    input_lag: int = Field(
+        0, ge=0, le=1_000_000, description="rows by which the log holds each input too late"
+    )
     experiment: str | None = Field(None, description="column that names the experiment")
-    sampling_time: float | None = Field(None, gt=0, description="in seconds, if no time column")
+    sampling_time: float | None = Field(
+        None, gt=0, le=1e12, description="in seconds, if no time column"
+    )
     units: dict[str, str] = Field({}, description="units of columns, for labels")
     on_disk: bool = Field(False, description="read Parquet files in blocks; see gpssm.read")
     test_fraction: float | None = Field(
-        None, gt=0, lt=1, description="last part of every experiment, held out; 0.3 for files"
+        None,
+        ge=0,
+        lt=1,
+        description="last part of every experiment, held out; 0: no test; 0.3 for files",
     )
 
 
 class ForecastConfig(Settings):
     """How the test part is forecast."""
 
-    warmup: int = Field(16, ge=1, description="first rows whose outputs a forecast uses")
-    horizon: int = Field(5000, ge=2, description="largest number of steps, warm-up included")
-    particles: int = Field(200, ge=1, description="sampled trajectories per forecast")
+    warmup: int = Field(
+        16, ge=1, le=1_000_000, description="first rows whose outputs a forecast uses"
+    )
+    horizon: int = Field(
+        5000, ge=2, le=10_000_000, description="largest number of steps, warm-up included"
+    )
+    particles: int = Field(200, ge=1, le=1_000_000, description="sampled trajectories per forecast")
+
+
+SECTIONS: dict[str, type[Settings]] = {
+    "data": DataConfig,
+    "forecast": ForecastConfig,
+    "model": Model,
+    "training": Training,
+}
 
 
 class RunConfig(Settings):
@@ -52,13 +87,13 @@ class RunConfig(Settings):
 
     version: str = Field(__version__, description="version of gpssm that wrote the file")
     method: str = Field("cbf-ssm-50", description="name of the method")
-    seed: int = Field(0, ge=0, description="the first random seed")
-    seeds: int = Field(1, ge=1, description="random seeds, fitted together")
+    seed: int = Field(0, ge=0, le=2**32 - 1, description="the first random seed")
+    seeds: int = Field(1, ge=1, le=1000, description="random seeds, fitted together")
     validation: float | None = Field(
         None, gt=0, lt=1, description="share of the training data, held out to select the best step"
     )
     calibration_folds: int = Field(
-        0, ge=0, description="cross-validation folds that set the noise; 0: none"
+        0, ge=0, le=1000, description="cross-validation folds that set the noise; 0: none"
     )
     data: DataConfig = Field(DataConfig(), description="which data")
     forecast: ForecastConfig = Field(ForecastConfig(), description="how the test is forecast")
@@ -91,7 +126,8 @@ class RunConfig(Settings):
     def to_toml(self) -> str:
         """Text of a file with which `gpssm fit --config` repeats the run."""
         content = self.model_dump()
-        content["data"] = {key: value for key, value in content["data"].items() if value}
+        data = DataConfig().model_dump()
+        content["data"] = {k: each for k, each in content["data"].items() if each != data[k]}
         for section, kind in (("model", Model), ("training", Training)):
             given = content[section].items()
             content[section] = {key: _spelled(kind, key, value) for key, value in given}
@@ -121,32 +157,52 @@ def read_sections(path: Path, field: str) -> dict[str, Any]:
     except (FileNotFoundError, IsADirectoryError):
         remedy = "Check the path."
         raise ConfigError(expected(field, f"{path}, which is no file", "one", remedy)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, too deep, too long
         raise ConfigError(expected(field, f"{path} ({error})", "a TOML file")) from None
-    for name, kind in (("model", Model), ("training", Training)):
+    for name in ("model", "training"):
         given = section(content, name, path)
-        content[name] = {key: _unspelled(kind, key, value) for key, value in given.items()}
+        content[name] = {key: from_file(name, key, value) for key, value in given.items()}
     return content
+
+
+def from_file(section: str, key: str, value: Any) -> Any:
+    """A value as TOML has it, where the word for None becomes None."""
+    spelled = section in ("model", "training")
+    return _unspelled(SECTIONS[section], key, value) if spelled else value
 
 
 def place_files(data: dict[str, Any], folder: Path) -> None:
     """Make paths of data files relative to this folder, in place."""
-    if isinstance(data.get("files"), list) and all(isinstance(f, str) for f in data["files"]):
-        data["files"] = [str(folder / file) for file in data["files"]]
+    for key in ("files", "test_files"):
+        if isinstance(data.get(key), list) and all(isinstance(f, str) for f in data[key]):
+            data[key] = [str(folder / file) for file in data[key]]
 
 
 def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     """Merge a file with options of the command line, which win; None: not given."""
     given = {key: value for key, value in options.items() if value is not None}
-    sections = ("data", "model", "training")
-    merged = {**file, **{key: value for key, value in given.items() if key not in sections}}
-    for section in sections:
+    merged = {**file, **given}
+    for section in SECTIONS:
         changes = {k: v for k, v in given.get(section, {}).items() if v is not None}
-        merged[section] = {**file.get(section, {}), **changes}
-    for one, other in (("files", "name"), ("name", "files")):
-        if given.get("data", {}).get(one):  # the command line replaces either
-            merged["data"].pop(other, None)
+        replaced = {other for one in changes for other in _REPLACES.get(one, ())}
+        kept = {k: v for k, v in file.get(section, {}).items() if k not in replaced}
+        merged[section] = {**kept, **changes}
+    _check_places(merged)
     config = RunConfig(**merged)
+    _check_together(config)
+    return config
+
+
+def _check_places(content: Mapping[str, Any]) -> None:
+    """Raise for a setting that stands outside of its section."""
+    for key in content.keys() - RunConfig.model_fields.keys():
+        for section in (name for name, kind in SECTIONS.items() if key in kind.model_fields):
+            given = "a setting that is unknown outside of a section"
+            raise ConfigError(expected(key, given, f"it below [{section}]"))
+
+
+def _check_together(config: RunConfig) -> None:
+    """Raise for an unknown method, and for settings that exclude each other."""
     if config.method not in METHODS:
         raise ConfigError(expected("method", repr(config.method), f"one of {', '.join(METHODS)}"))
     if config.calibration_folds == 1:
@@ -155,7 +211,9 @@ def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
         both = f"{config.calibration_folds} together with validation = {config.validation}"
         remedy = "The validation part already sets the noise."
         raise ConfigError(expected("calibration_folds", both, "one of them", remedy))
-    return config
+    if config.data.test_files and config.data.test_fraction is not None:
+        both = f"files together with test_fraction = {config.data.test_fraction}"
+        raise ConfigError(expected("test_files", both, "one of them"))
 
 
 def section(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ measured. The model must find the hidden level, and predict far ahead from the p
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console
 
@@ -15,21 +15,36 @@ from gpssm.evaluation.scoring import Protocol
 from gpssm.fitted.fitting import fit
 from gpssm.inference import cbf_ssm
 from gpssm.report import plot_forecast
+from gpssm.report.tables import verdict_text
+from gpssm.report.verdict import Remedy
 
+from .folder import is_marked, mark
 from .scoring import score, write_report
 
 PROTOCOL = Protocol(warmup=16, horizon=500, particles=200)
-FILES = MODEL, FIGURE, REPORT = "two_tanks.gpssm", "forecast.png", "report.html"
+MODEL, FIGURE, REPORT = "two_tanks.gpssm", "forecast.png", "report.html"
+NEXT = "gpssm fit two_tanks --out runs/two_tanks"  # the same plant as a run of one's own
 
 
-def main(out: str | Path = "demo", quiet: bool = False) -> dict[str, Any]:
-    """Runs the demo; `out` is the folder for the model, the figure and the report."""
-    out, console = Path(out), Console(quiet=quiet)
+def is_demo(path: Path) -> bool:
+    """Whether a demo has written the folder; earlier versions left no marker."""
+    return is_marked(path, "demo") or all((path / each).is_file() for each in (MODEL, REPORT))
+
+
+def main(out: str | Path = "demo", silent: bool = False, quiet: bool = False) -> dict[str, Any]:
+    """Runs the demo; `out` is the folder for the model, the figure and the report.
+
+    `silent` prints nothing; `quiet` shows no progress.
+    """
+    out, console = Path(out), Console(quiet=silent)
+    mark(out, "demo")
     data = load_dataset("two_tanks")
     console.print(str(data), highlight=False, markup=False)
-    run = fit(cbf_ssm(dim_x=2, k=1), data.train, steps=1500, learning_rate=0.02, seed=0)
-    scoring = score(run, data, protocol=PROTOCOL)
+    tanks, commands = cbf_ssm(dim_x=2, k=1), dict.fromkeys(get_args(Remedy), NEXT)
+    run = fit(tanks, data.train, steps=1500, learning_rate=0.02, seed=0, quiet=quiet)
+    scoring = score(run, data, protocol=PROTOCOL, commands=commands, quiet=quiet)
     console.print(scoring.table())
+    console.print(verdict_text(scoring.verdict), soft_wrap=True)
     forecast, y = scoring.seeds[run.seed].stretches[0].scored
     figure = out / FIGURE
     plot_forecast(
@@ -41,7 +56,8 @@ def main(out: str | Path = "demo", quiet: bool = False) -> dict[str, Any]:
         sampling_time=data.sampling_time,
     )
     model = run.save(out / MODEL)
-    page = write_report(run, data, out / REPORT, scoring=scoring, title="gpssm demo: two tanks")
+    title = "gpssm demo: two tanks"
+    page = write_report(run, data, out / REPORT, scoring=scoring, title=title, quiet=quiet)
     lines = f"model   {model}\nfigure  {figure}\nreport  {page}"
     console.print(lines, highlight=False, markup=False)
     return {"model": model, "figure": figure, "report": page, "scores": scoring.to_json()}

@@ -12,14 +12,17 @@ from gpssm.data import Dataset
 from gpssm.evaluation.recalibration import cut_folds, recalibrate
 from gpssm.evaluation.scoring import evaluate_baselines
 from gpssm.fitted.fitting import fit, resolve_training
+from gpssm.fitted.memory import check_forecast, check_training
 from gpssm.fitted.run import Run
 from gpssm.inference import Model
 from gpssm.training import Training, alone, is_first, on_first
+from gpssm.training.phase import phase
 from gpssm.training.progress import ProgressFactory
 
 from .configuration import RunConfig
-from .folder import SCORES, RunFolder, check_folder, is_claimed, keep_config, keep_data
-from .sources import load_data
+from .folder import SCORES, RunFolder, check_folder, is_claimed, keep_config, keep_data, mark
+from .scoring import tested_part
+from .sources import input_files, load_data
 
 
 def fit_folder(
@@ -37,23 +40,28 @@ def fit_folder(
     """
     data = load_data(config.data) if data is None else data
     out = Path(out or config.default_folder(data))
-    on_first(lambda: check_folder(out))
+    on_first(lambda: check_folder(out, input_files(config.data)))
     model = config.build_model(data.dim_y)
     training = resolve_training(model, config.trained_on(data), config.training)
     _check_folds(config, model, training, data.train)
+    _check_memory(config, model, training, data)
     # First, since it takes seconds, and says whether the test part is long enough to be scored.
     protocol, own = config.protocol(model), config.trained_on(data)
-    baselines = on_first(lambda: evaluate_baselines(data.train, data.test, protocol, own))
+    still = quiet or progress is not None  # a caller's own display is about training
+    with phase("baselines", 1, still) as tell:
+        test = tested_part(data)
+        baselines = on_first(lambda: evaluate_baselines(data.train, test, protocol, own))
+        tell()
     config = config.resolved(model, training)
     with alone(out, "run_dir"):
-        runs = _train(config, model, training, data, out, progress=progress, quiet=quiet)
+        runs = _train(config, model, training, data, out, progress=progress, quiet=still)
         disconnect()  # the other processes need not wait for the report
         folder = RunFolder(out, config, data, tuple(runs))
         if not is_first():
             return folder
-        scoring = folder.score(baselines=baselines)
+        scoring = folder.score(baselines=baselines, quiet=still)
         write_whole(out / SCORES, as_json(scoring.to_json()))
-        folder.write_report(scoring)
+        folder.write_report(scoring, quiet=still)
     return replace(folder, scoring=scoring)
 
 
@@ -63,6 +71,7 @@ def _train(
     """All seeds, trained in the folder, which is then enough to repeat the run."""
     is_new = not is_claimed(out)
     if is_first() and is_new:
+        mark(out, "run")
         keep_data(out, config, data)
         keep_config(out, config)
     settings = {name: getattr(training, name) for name in type(training).model_fields}
@@ -99,6 +108,15 @@ def _recalibrated(runs: list[Run], data: Dataset, folds: int, out: Path, **shown
         for run, path in zip(wider, paths, strict=True):
             run.save(path)
     return wider
+
+
+def _check_memory(config: RunConfig, model: Model, training: Training, data: Dataset) -> None:
+    """Raise before training if it, or the forecasts after it, need more than there is."""
+    check_training(model, training, config.seeds * training.starts)
+    part = tested_part(data) or data.train
+    steps = [min(len(each), config.forecast.horizon) for each in part]
+    kept = config.seeds * sum(steps) - max(steps)
+    check_forecast(model, max(steps), config.forecast.particles, data.dim_y, kept)
 
 
 def _check_folds(config: RunConfig, model: Model, training: Training, data: Dataset) -> None:

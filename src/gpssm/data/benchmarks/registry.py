@@ -1,6 +1,5 @@
 """`load_dataset(name)` and `list_datasets()`: measured and simulated data sets by name."""
 
-import difflib
 from collections.abc import Sequence
 from functools import partial
 from io import StringIO
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gpssm.base.errors import DataError, expected
+from gpssm.base.settings import nearest
 from gpssm.data.dataset import Dataset
 
 from . import cart, simulators
@@ -37,7 +37,7 @@ def load_dataset(name: str, *, seed: int | None = None) -> Dataset:
         return SIMULATED[name].build(jax.random.key(0 if seed is None else seed))
     if name not in BENCHMARKS:
         names = list(list_datasets())
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+        near = nearest(name, names, 0.4)
         remedy = f"Nearest: {near}." if near else ""
         raise DataError(expected("data set", repr(name), f"one of {names}", remedy))
     if seed is not None:

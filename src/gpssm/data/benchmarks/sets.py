@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gpssm.base.errors import DataError, expected
+from gpssm.base.text import percent
 from gpssm.data.dataset import Dataset
 from gpssm.data.io.files import read_table
 from gpssm.data.io.reading import read
@@ -98,7 +99,7 @@ def _sarcos_reconstructed(path: Path) -> tuple[np.ndarray, np.ndarray, str]:
     with np.load(path, allow_pickle=False) as arrays:
         torque, position = arrays["torque"], arrays["position"]
         measured = float(arrays["position_is_exact"][:60, ::2].mean())
-    interpolated = f"{1 - measured:.1%} of the training positions are interpolated"
+    interpolated = f"{percent(1 - measured, 1)} of the training positions are interpolated"
     note = f"read from {path.name}: all test positions are measured, {interpolated}"
     return torque, position, note
 
@@ -173,6 +174,16 @@ def _tailsitter(*paths: Path) -> Dataset:
     return replace(data, notes=(note,)).split_experiments(train=train, test=test)
 
 
+def _panel(
+    name: str, split: int, sampling_time: float, notes: tuple[str, ...], path: Path
+) -> Dataset:
+    """Columns u1… and y1… of a table, cut in time."""
+    channels = read_table(path).columns
+    inputs, outputs = (tuple(c for c in channels if c.startswith(kind)) for kind in "uy")
+    data = read(path, inputs=inputs, outputs=outputs, sampling_time=sampling_time, name=name)
+    return replace(data, notes=notes).split_at(split)
+
+
 # ---------------------------------------------------------------------- the table
 
 
@@ -201,11 +212,29 @@ def _nonlinear(page: str, build: Callable[..., Dataset], rows: int, *names: str)
     return Benchmark(files, build, 1, 1, rows, "nonlinearbenchmark.org")
 
 
+def _plant(
+    name: str,
+    source: str,
+    split: int,
+    rows: int,
+    sampling_time: float,
+    *notes: str,
+    dim_u: int = 1,
+    dim_y: int = 1,
+) -> Benchmark:
+    """A plant of the panel: a table that was made from files of a repository."""
+    file = SourceFile.of(f"panel/{name}.csv", None, f"{_GITHUB}/{source} (as a table)")
+    build = partial(_panel, name, split, sampling_time, notes)
+    return Benchmark((file,), build, dim_u, dim_y, rows, source, _NO_LICENCE)
+
+
 def _flight(name: str) -> SourceFile:
     url = f"{_RAW}/{_TAILSITTER}/{_TAILSITTER_COMMIT}/dataset/{name}.mat"
     return SourceFile.of(f"tailsitter/{name}.mat", url, f"{_GITHUB}/{_TAILSITTER}")
 
 
+_NO_LICENCE = "no licence stated: use, do not redistribute"
+_ODE_RSSM = "yuanzhaolin/ODE-RSSM"
 _DAISY = f"DaISy, in {_RGP}"
 _GPML = "http://www.gaussianprocess.org/gpml/data"
 _SARCOS = (
@@ -234,6 +263,10 @@ BENCHMARKS: dict[str, Benchmark] = {
         "wiener-hammerstein", _WIENER, 188000, "WienerHammerBenchmark.csv"
     ),
     "emps": _nonlinear("emps", _emps, 49682, "DATA_EMPS.mat", "DATA_EMPS_PULSES.mat"),
+    "damper": _plant("damper", "RomanFoell/DRGP-VSS", 2000, 3499, 0.005),
+    "winding": _plant("winding", _ODE_RSSM, 1500, 2500, 0.1, "from DaISy", dim_u=5, dim_y=2),
+    "cstr": _plant("cstr", _ODE_RSSM, 6000, 7499, 6.0, "from DaISy", dim_y=2),
+    "hoop": _plant("hoop", "helonayala/sysid", 1400, 2038, 0.4, "every 4th row of the source"),
     "tailsitter": Benchmark(
         _FLIGHTS,
         _tailsitter,
@@ -241,6 +274,6 @@ BENCHMARKS: dict[str, Benchmark] = {
         outputs=6,
         rows=5 * 7001 + 9001,
         source="RockyJBL on GitHub",
-        licence="no licence stated: use, do not redistribute",
+        licence=_NO_LICENCE,
     ),
 }

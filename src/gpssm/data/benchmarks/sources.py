@@ -15,9 +15,8 @@ from typing import Any
 
 from platformdirs import user_cache_dir
 
-from gpssm.base.errors import DataError, expected
+from gpssm.base.errors import DataError, DataWarning, expected
 from gpssm.base.progress import Bar
-from gpssm.data.normalisation import DataWarning
 
 
 @dataclass(frozen=True)

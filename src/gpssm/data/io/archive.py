@@ -10,10 +10,12 @@ from gpssm.base.errors import DataError, expected
 from gpssm.base.files import write_whole
 from gpssm.data.dataset import Dataset
 from gpssm.data.experiment import Experiment
+from gpssm.data.stamps import Stamps
 
 _ABOUT = "about"
 _CHANNELS = ("input_names", "output_names", "input_units", "output_units", "notes", "steps")
 _PLACE = ("name", "part", "start", "stride")
+_STAMPS = ("name", "unit", "utc", "clock", "elapsed")
 
 
 def save_dataset(path: str | Path, data: Dataset) -> Path:
@@ -22,6 +24,9 @@ def save_dataset(path: str | Path, data: Dataset) -> Path:
     about |= {"name": data.name, "sampling_time": data.sampling_time}
     about["experiments"] = [{key: getattr(each, key) for key in _PLACE} for each in data]
     arrays = {f"{kind}{i}": getattr(each, kind) for i, each in enumerate(data) for kind in "uy"}
+    stamped = {i: each.stamps for i, each in enumerate(data) if each.stamps is not None}
+    about["stamps"] = {i: {key: getattr(s, key) for key in _STAMPS} for i, s in stamped.items()}
+    arrays |= {f"t{i}": stamps.values for i, stamps in stamped.items()}
     arrays[_ABOUT] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     return write_whole(path, lambda temporary: _write_arrays(temporary, arrays))
 
@@ -36,13 +41,17 @@ def load_saved_dataset(path: str | Path) -> Dataset:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             about = json.loads(arrays[_ABOUT].tobytes())
+            stamps = {
+                int(i): Stamps(values=arrays[f"t{i}"], **each)
+                for i, each in about.get("stamps", {}).items()
+            }
             runs = tuple(
-                Experiment(arrays[f"u{i}"], arrays[f"y{i}"], **place)
+                Experiment(arrays[f"u{i}"], arrays[f"y{i}"], stamps=stamps.get(i), **place)
                 for i, place in enumerate(about["experiments"])
             )
+        channels = {name: tuple(about[name]) for name in _CHANNELS}
+        return Dataset(runs, about["name"], about["sampling_time"], **channels)
     except Exception as error:  # a broken archive raises nearly anything
         given = f"a file that cannot be read ({type(error).__name__}: {error})"
         remedy = "Run the same `gpssm fit` again: it writes the file again."
         raise DataError(expected(str(path), given, "the data of a run", remedy)) from error
-    channels = {name: tuple(about[name]) for name in _CHANNELS}
-    return Dataset(runs, about["name"], about["sampling_time"], **channels)

@@ -19,20 +19,27 @@ import pandas as pd
 
 from gpssm.base.errors import DataError, expected
 from gpssm.base.extras import load_extra
-from gpssm.base.files import put_in_place
+from gpssm.base.files import put_in_place, remove_leftovers, temporary_name
 from gpssm.base.locks import file_lock
 from gpssm.data.disk import BLOCK
 
-from .files import explained, read_columns
-from .tables import Channels, Checked, Piece, Request, Table, common_step, resolve, split_table
+from .files import read_columns
+from .opening import explained
+from .pieces import Checked, Piece, split_table, unit_notes
+from .tables import Channels, Request, Table, resolve
+from .timing import common_step
 
-_VERSION = 1  # of what is written
+_VERSION = 2  # of what is written
 _ABOUT = "about.json"
 
 
 def converted(path: str | Path, request: Request, folder: Path) -> Checked:
     """The arrays of a Parquet file below `folder`; converted at the first call."""
     path = Path(path)
+    for name in ("resample", "input_lag"):
+        if getattr(request.timing, name):
+            wanted, remedy = "it without on_disk", "Write a file with the rows as you need them."
+            raise DataError(expected(name, "it together with on_disk", wanted, remedy))
     if path.suffix.casefold() != ".parquet":
         given, wanted = f"suffix {path.suffix!r}", "a .parquet file, to be read from disk"
         remedy = "Convert it, or leave on_disk out to read it into memory."
@@ -43,7 +50,8 @@ def converted(path: str | Path, request: Request, folder: Path) -> Checked:
         if found is not None:
             return found
         # one process converts, others wait
-        with _writable(folder), file_lock(place.with_suffix(".lock"), wait=True):
+        lock = place.with_name(f"{place.name}.lock")  # `with_suffix` would cut at a dot
+        with _writable(folder), file_lock(lock, wait=True):
             if _open(place) is None:  # another process may have made it in the meantime
                 _convert(path, request, place)
         made = _open(place)
@@ -69,7 +77,7 @@ def _open(place: Path) -> Checked | None:
         spans = zip(about["experiments"], ends - about["rows"], ends, strict=True)
         pieces = [Piece(name, u[first:last], y[first:last], step) for name, first, last in spans]
         channels = Channels(tuple(about["inputs"]), tuple(about["outputs"]))
-        return Checked(about["source"], about["name"], channels, pieces)
+        return Checked(about["source"], about["name"], channels, pieces, tuple(about["notes"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -81,7 +89,7 @@ def _writable(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         yield
     except (OSError, NotImplementedError) as error:  # the second where files cannot be locked
-        remedy = "Name another one: on_disk='folder'."
+        remedy = "Name another one with on_disk, or free some space."
         given = f"a folder that cannot be written ({error})"
         raise DataError(expected(str(folder), given, "one with enough space", remedy)) from error
 
@@ -89,9 +97,9 @@ def _writable(folder: Path) -> Iterator[None]:
 def _convert(path: Path, request: Request, place: Path) -> None:
     """Write all arrays under a temporary name, then rename them."""
     parquet = load_extra("pyarrow.parquet", "files", f"{path}: a Parquet file")
-    part = place.with_suffix(".part")
-    for old in (part, place):  # of a conversion that was killed; damaged since
-        shutil.rmtree(old, ignore_errors=True)
+    remove_leftovers(place.parent, of=place.name)  # of a conversion that was killed
+    shutil.rmtree(place, ignore_errors=True)  # damaged since
+    part = temporary_name(place)
     part.mkdir()
     with parquet.ParquetFile(path) as file:
         about = _write_arrays(file, path, request, part)
@@ -104,16 +112,19 @@ def _write_arrays(file: Any, path: Path, request: Request, part: Path) -> dict[s
     empty = Table(str(path), dict.fromkeys(names, np.empty(0)), name=path.stem)
     channels = resolve(empty, request)
     log = _Log(str(path), channels.experiment)
+    notes: tuple[str, ...] = ()
     with (part / "u.npy").open("wb") as u, (part / "y.npy").open("wb") as y:
         for array, columns in ((u, channels.inputs), (y, channels.outputs)):
             shape = (file.metadata.num_rows, len(columns))
             header = {"descr": "<f8", "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(array, header)
         for table in _tables(file, path, channels):
-            for piece in log.new_rows(table, split_table(table, channels, whole=False)):
+            found = split_table(table, channels, request.timing, whole=False)
+            notes = unit_notes(table, found, request.timing)
+            for piece in log.new_rows(table, found):
                 u.write(piece.u.tobytes())
                 y.write(piece.y.tobytes())
-    named = {"source": str(path), "name": path.stem}
+    named = {"source": str(path), "name": path.stem, "notes": notes}
     return {**named, "inputs": channels.inputs, "outputs": channels.outputs, **log.summary()}
 
 

@@ -12,6 +12,7 @@ A new method is a file with a subclass of `AbstractMethod`, and one call of `reg
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 
@@ -28,7 +29,9 @@ class Entry(NamedTuple):
         """All settings of a preset that are not those of every model, with some changed."""
         chosen = {"target": self.target, **self.presets[name], **changes}
         sampled = "s" if chosen.get("function_draw") == "trajectory" else ""
-        title = self.title.format(**chosen, sampled=sampled) if self.title else name
+        title = name
+        with suppress(ValueError):  # a setting of another type, which the model will refuse
+            title = self.title.format(**chosen, sampled=sampled) if self.title else name
         return {"name": title, **chosen}
 
 

@@ -1,0 +1,119 @@
+"""MAT files before v7.3: variables, fields of structures, and arrays of structures."""
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+
+from .hdf5 import is_hdf5, read_hdf5
+from .opening import oversize
+from .tables import Table
+from .variables import Variable, variables_table, warn_skipped
+
+_INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+_NUMBERS = frozenset({"double", "single", "logical", *_INTEGERS})
+_OPAQUE = (
+    "a MATLAB object (a table, timetable, string or the like); export it with writetimetable "
+    "or writetable, or save its columns as arrays"
+)
+_KINDS = {"char": "a text", "sparse": "a sparse matrix", "function": "a function"}
+_COMPRESSED, _TAG = 15, 8  # of the elements of a v5 file
+
+
+def read_mat(path: Path) -> Table:
+    """A file of any version; v7.3 is HDF5."""
+    return read_hdf5(path) if is_hdf5(path) else _read_v5(path)
+
+
+def _read_v5(path: Path) -> Table:
+    variables: list[Variable] = []
+    refused: dict[str, str] = {}
+    listed = scipy.io.whosmat(path)
+    for (name, shape, kind), size in zip(listed, _sizes(path, len(listed)), strict=True):
+        load = partial(_load, path, name)
+        if kind in _NUMBERS:
+            variables.append(Variable(path, name, tuple(shape), load))
+        elif kind in ("struct", "cell"):
+            if fault := oversize(path, f"a structure {name!r}", size):
+                refused[name] = str(fault.given)
+                continue
+            collect(path, name, load(), variables, refused)
+        else:
+            refused[name] = _KINDS.get(kind, _OPAQUE)
+    return variables_table(path, variables, refused)
+
+
+def _load(path: Path, name: str) -> Any:
+    return scipy.io.loadmat(path, variable_names=[name], simplify_cells=True)[name]
+
+
+def collect(
+    path: Path, name: str, value: Any, variables: list[Variable], refused: dict[str, str]
+) -> None:
+    """A field of a structure is `structure.field`, a structure of an array is `structures[0]`."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            collect(path, f"{name}.{key}", entry, variables, refused)
+        return
+    array = _as_array(value)
+    if array.dtype.kind in "biuf":
+        variables.append(Variable.of(path, name, array))
+    elif array.dtype.kind == "O" and array.size:
+        _collect_elements(path, name, list(array.flat), variables, refused)
+    else:
+        refused[name] = "a text" if array.dtype.kind in "US" else _OPAQUE
+
+
+def _as_array(value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError:  # arrays of different lengths
+        array = np.empty(len(value), dtype=object)
+        array[:] = value
+        return array
+
+
+def _collect_elements(
+    path: Path,
+    name: str,
+    elements: Sequence[Any],
+    variables: list[Variable],
+    refused: dict[str, str],
+) -> None:
+    """An array of structures; a field that is one number in each of them is a column as well."""
+    before = set(refused)
+    for i, element in enumerate(elements):
+        collect(path, f"{name}[{i}]", element, variables, refused)
+    structures = [each for each in elements if isinstance(each, dict)]
+    fields = structures[0] if len(structures) == len(elements) > 1 else {}
+    for key in fields:
+        cells = [np.asarray(each.get(key)) for each in structures]
+        if all(cell.ndim == 0 and cell.dtype.kind in "biuf" for cell in cells):
+            variables.append(Variable.of(path, f"{name}.{key}", np.array(cells)))
+    warn_skipped(path, name, [key for key in refused if key not in before])
+
+
+def _sizes(path: Path, count: int) -> list[int]:
+    """Bytes of each variable in memory as the file declares them; 0 where it is older than v5."""
+    if scipy.io.matlab.matfile_version(path)[0] != 1:
+        return [0] * count
+    sizes = list(_declared(path))
+    return [*sizes, *[0] * count][:count]
+
+
+def _declared(path: Path) -> Iterator[int]:
+    with path.open("rb") as file:
+        order = "<" if file.read(128)[126:128] == b"IM" else ">"
+        while len(tag := file.read(_TAG)) == _TAG:
+            kind, size = struct.unpack(f"{order}II", tag)
+            following = file.tell() + size
+            if kind == _COMPRESSED:
+                inner = zlib.decompressobj().decompress(file.read(min(size, 4096)), _TAG)
+                size = struct.unpack(f"{order}II", inner)[1]
+            yield size
+            file.seek(following)
