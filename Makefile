@@ -7,7 +7,7 @@ DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
 .PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
-        scale stability tailsitter
+        scale stability tailsitter torture mutants fuzz
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -17,6 +17,12 @@ demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 # Neighbours in a file share compiled programs: each worker begins with one half of the tests.
 test: $(READY)  ## run all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -rs
+
+mutants: $(READY)  ## small changes of the source, and whether a test notices; ARGS="--seed 7"
+	$(BIN)/python -m tools.mutants $(ARGS)
+
+fuzz: $(READY)  ## 100 000 damaged files, read with a limit of memory; ARGS="--seed 7"
+	$(BIN)/python -m tools.fuzz $(ARGS)
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .
@@ -56,6 +62,9 @@ cost: $(READY)  ## time of a step and of a forecast by method; ARGS="--quick"
 
 tailsitter: $(READY)  ## measured flights; ARGS="--quick" for the short form
 	$(BIN)/python -m experiments.tailsitter $(ARGS)
+
+torture: $(READY)  ## kill a fit 100 times and go on; ARGS="--kills 10" for a short form
+	$(BIN)/python -m tools.torture $(ARGS)
 
 docs: $(DOCS)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
