@@ -179,7 +179,9 @@ def evaluate_baselines(
     linear = arx(seen)
     baselines: dict[str, Predict] = {
         MEAN: lambda u, y, _: replace(constant_mean(y_train, len(u)), warmup=len(y)),
-        ARX: lambda u, y, conditioned: linear.predict(u, y[:conditioned]),
+        ARX: lambda u, y, conditioned: linear.predict(
+            u, y[:conditioned], particles=protocol.particles
+        ),
     }
     spread = output_spread(train)
     found = {

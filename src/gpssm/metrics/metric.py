@@ -59,6 +59,7 @@ class Metric:
     digits: str = ".4g"
     finish: Callable[[Any], Any] = _unchanged
     joint: Formula | None = None  # over all outputs at once, where that is not an average
+    power: int | None = None  # of the unit in the values of the formula; None: not known
 
     @property
     def selects(self) -> bool:
@@ -79,6 +80,12 @@ class Metric:
         if self.joint is not None:
             known = namespace(known).any(known, axis=1, keepdims=True)
         return self.finish(_average(parts, known, axis=None))
+
+    def in_spreads(self, values: Values, sample: Sample) -> Values:
+        """The values of the formula for the sample in spreads; `values`: those in its own units."""
+        if self.joint is not None or self.power is None:
+            return (self.joint or self.formula)(sample.normalised())
+        return values / sample.spread**self.power
 
     def loss(self, value: Any) -> Any:
         """The smaller the better."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .metric import Formula, Sample
+from .metric import Sample
 from .mixture import Values, namespace
 from .table import metrics
 
@@ -70,17 +70,13 @@ def score(samples: Sequence[Sample], output_names: tuple[str, ...] = ()) -> Scor
     # an unstable baseline may diverge, and an output that was not measured has no score
     with np.errstate(all="ignore"):
         samples = [each._replace(variation=variation(y, known)) for each in samples]
-        values = {
-            name: metric.per_output(_at_all_steps(metric.formula, samples), known)
-            for name, metric in metrics().items()
-        }
-        samples = [each.normalised() for each in samples]
-        pooled = {
-            name: float(
-                metric.pooled(_at_all_steps(metric.joint or metric.formula, samples), known)
-            )
-            for name, metric in metrics().items()
-        }
+        values, pooled = {}, {}
+        for name, metric in metrics().items():
+            # One sample after the other: the particles of all need not be in memory.
+            parts = [metric.formula(each) for each in samples]
+            values[name] = metric.per_output(np.concatenate(parts), known)
+            relative = [metric.in_spreads(*pair) for pair in zip(parts, samples, strict=True)]
+            pooled[name] = float(metric.pooled(np.concatenate(relative), known))
     return Scores(names, values, pooled)
 
 
@@ -95,8 +91,3 @@ def variation(y: Values, known: Values) -> Float[Values, "1 outputs"]:
     mean = xp.sum(xp.where(known, y, 0.0), axis=0, keepdims=True) / count
     apart = xp.where(known, xp.square(y - mean), 0.0)
     return xp.sqrt(xp.sum(apart, axis=0, keepdims=True) / count)
-
-
-def _at_all_steps(formula: Formula, samples: Sequence[Sample]) -> np.ndarray:
-    """The values of one sample after the other: the particles of all need not be in memory."""
-    return np.concatenate([formula(each) for each in samples])

@@ -11,5 +11,12 @@ def is_inside(sample: Sample) -> Values:
 
 
 METRIC = Metric(
-    "coverage", "95 % covers", is_inside, better="nominal", unit="share", place=7, digits=".1%"
+    "coverage",
+    "95 % covers",
+    is_inside,
+    better="nominal",
+    unit="share",
+    place=7,
+    power=0,
+    digits=".1%",
 )

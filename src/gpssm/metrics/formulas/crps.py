@@ -32,4 +32,4 @@ def _mean_size(mean: Values, std: Values) -> Values:
     return mean * (2.0 * normal_cdf(ratio) - 1.0) + 2.0 * std * density
 
 
-METRIC = Metric("crps", "CRPS", crps, better="lower", unit="data", place=4)
+METRIC = Metric("crps", "CRPS", crps, better="lower", unit="data", place=4, power=1)

@@ -13,6 +13,6 @@ def squared_share(sample: Sample) -> Values:
 
 
 METRIC = Metric(
-    "fit_percent", "fit [%]", squared_share, better="higher", unit="%", place=3, digits=".1f",
-    finish=lambda average: 100.0 * (1.0 - average**0.5),
+    "fit_percent", "fit [%]", squared_share, better="higher", unit="%", place=3, power=0,
+    digits=".1f", finish=lambda average: 100.0 * (1.0 - average**0.5),
 )  # fmt: skip

@@ -20,5 +20,11 @@ def interval_score(sample: Sample) -> Values:
 
 
 METRIC = Metric(
-    "interval_score", "interval score", interval_score, better="lower", unit="data", place=5
+    "interval_score",
+    "interval score",
+    interval_score,
+    better="lower",
+    unit="data",
+    place=5,
+    power=1,
 )

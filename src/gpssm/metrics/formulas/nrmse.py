@@ -10,6 +10,6 @@ def squared_share(sample: Sample) -> Values:
 
 
 METRIC = Metric(
-    "nrmse", "normalised RMSE", squared_share, better="lower", unit="spread", place=2,
+    "nrmse", "normalised RMSE", squared_share, better="lower", unit="spread", place=2, power=0,
     finish=lambda average: average**0.5,
 )  # fmt: skip

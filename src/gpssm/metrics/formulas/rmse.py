@@ -10,6 +10,6 @@ def squared_error(sample: Sample) -> Values:
 
 
 METRIC = Metric(
-    "rmse", "RMSE", squared_error, better="lower", unit="data", place=1,
+    "rmse", "RMSE", squared_error, better="lower", unit="data", place=1, power=2,
     finish=lambda average: average**0.5,
 )  # fmt: skip
