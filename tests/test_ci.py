@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,9 @@ def test_elsewhere_nothing_is_installed(machine):
 
 def test_the_script_can_be_executed():
     assert os.access(SCRIPT, os.X_OK)
+
+
+def test_no_two_test_files_have_the_same_name():
+    """Without packages pytest knows a file by its name alone, and would collect one of them."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []

@@ -22,6 +22,7 @@ from gpssm.cli.sweeping import read_study
 from gpssm.data.benchmarks.sets import BENCHMARKS
 from gpssm.data.benchmarks.sources import on_disk
 from gpssm.evaluation.scoring import Protocol
+from gpssm.linear.arx import ARX_ORDERS, arx
 from gpssm.workflow.configuration import RunConfig, read_config
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +88,10 @@ def brief_fits(monkeypatch):
         "gpssm.workflow.demo.PROTOCOL", Protocol(warmup=16, horizon=60, particles=20)
     )
     monkeypatch.setattr("gpssm.study.trials.fit_candidates", gpssm.fit_candidates)
+    monkeypatch.setattr("gpssm.report.response.HORIZONS", (30,))
+    monkeypatch.setattr("gpssm.evaluation.scoring._TRAINING_ROWS", 60)
+    few = functools.partial(arx, orders=ARX_ORDERS[:2])
+    monkeypatch.setattr("gpssm.evaluation.scoring.arx", few)
     # `prepare` sets up the whole process, and this one runs other tests too.
     monkeypatch.setattr(gpssm, "prepare", lambda cores=1: None)
 
