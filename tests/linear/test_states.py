@@ -5,7 +5,7 @@ import pytest
 
 from gpssm.base.errors import DataError
 from gpssm.data import Normalisation
-from gpssm.linear.alignment import aligned
+from gpssm.data.alignment import aligned
 from gpssm.linear.feedthrough import in_units_of, without_feedthrough
 from gpssm.linear.model import LinearModel
 from gpssm.linear.noise import HeldOut, _filtered, _run_losses, fit_noise

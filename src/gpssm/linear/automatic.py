@@ -10,9 +10,9 @@ import numpy as np
 
 from gpssm.base.errors import DataError, expected
 from gpssm.data import Dataset, DataWarning, Normalisation
+from gpssm.data.alignment import Alignment
 from gpssm.data.folds import cut_blocks
 
-from .alignment import Alignment
 from .arx import FOLDS, arx_order, fit_arx, without_gaps
 from .delays import likely_alignments
 from .feedthrough import in_units_of, without_feedthrough
@@ -39,19 +39,26 @@ SHORTEST = 2 * WARMUP  # rows
 
 
 def forecasting_linear(
-    data: Dataset, *, orders: Sequence[int] | None = None, folds: int = FOLDS
+    data: Dataset,
+    *,
+    orders: Sequence[int] | None = None,
+    input_delays: Alignment | None = None,
+    folds: int = FOLDS,
 ) -> LinearModel:
     """A linear model whose forecasts of held-out stretches are the best, fitted to all of the data.
 
     Its first states are the outputs. `orders` are the numbers of states that are tried; without
-    them the best ARX and N4SID, which may have more, are candidates too.
+    them the best ARX and N4SID, which may have more, are candidates too. `input_delays` has the
+    steps after which each input acts; without it held-out forecasts choose them.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         task = _Task.of(data, folds)
         classic = _classic_models(task)
-        found = _fit_all(task, _orders(orders, data.dim_y), classic["an ARX"])
-        if orders is None:
+        numbers = _orders(orders, data.dim_y)
+        alignments = [input_delays] if input_delays is not None else _alignments(task, numbers)
+        found = _fit_all(task, numbers, alignments, classic["an ARX"])
+        if orders is None and input_delays is None:
             found = joined([found, *(_classic(task, *each) for each in classic.items())])
         best = best_of(found)
         kind = found.kinds[best]
@@ -120,9 +127,17 @@ def _classic_models(task: _Task) -> dict[str, list[LinearModel]]:
     }
 
 
-def _fit_all(task: _Task, orders: Sequence[int], arxs: Sequence[LinearModel]) -> Candidates:
+def _alignments(task: _Task, orders: Sequence[int]) -> Sequence[Alignment]:
+    return likely_alignments(task.parts, task.normalisation, task.data.dim_u, orders)
+
+
+def _fit_all(
+    task: _Task,
+    orders: Sequence[int],
+    alignments: Sequence[Alignment],
+    arxs: Sequence[LinearModel],
+) -> Candidates:
     """The candidates of these orders."""
-    alignments = likely_alignments(task.parts, task.normalisation, task.data.dim_u, orders)
     signals = {alignment: task.signals(alignment) for alignment in alignments}
     starts = {}
     for alignment, (training, _) in signals.items():

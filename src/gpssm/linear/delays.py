@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpssm.data import Dataset, Normalisation
+from gpssm.data.alignment import Alignment
 
-from .alignment import Alignment
 from .rollout import mean_square
 from .starts import subspace_starts
 from .windows import side_by_side, signals_of

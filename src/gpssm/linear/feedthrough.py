@@ -7,8 +7,8 @@ that are one step younger, so every delay is less by one.
 import numpy as np
 
 from gpssm.data import Normalisation
+from gpssm.data.alignment import Alignment
 
-from .alignment import Alignment
 from .forecasting import Parameters
 from .model import LinearModel
 

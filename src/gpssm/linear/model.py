@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Complex, Float
 
 from gpssm.data import Normalisation
+from gpssm.data.alignment import Alignment, aligned
 from gpssm.metrics.forecast import Forecast
 
-from .alignment import Alignment, aligned
 from .states import Noise
 
 _SETTLED, _TENFOLD = 0.05, 10.0

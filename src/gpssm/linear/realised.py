@@ -7,8 +7,8 @@ from jaxtyping import Float
 from scipy.linalg import solve_discrete_are
 
 from gpssm.data import Normalisation
+from gpssm.data.alignment import Alignment
 
-from .alignment import Alignment
 from .forecasting import Parameters
 from .model import LinearModel
 from .noise import fit_noise, held_out

@@ -14,7 +14,8 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from .alignment import Alignment
+from gpssm.data.alignment import Alignment
+
 from .batch import Batch, evaluate, fit
 from .forecasting import Parameters, Windows
 from .rollout import CUT

@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float
 
-from .alignment import Alignment
+from gpssm.data.alignment import Alignment
+
 from .forecasting import Parameters
 from .model import LinearModel
 from .subspace import Projection

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpssm.base.errors import DataError, expected
-
-from .alignment import Alignment
+from gpssm.data.alignment import Alignment
 
 _SMALL = 1e-9  # of the largest singular value: below it a direction is not there
 

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from gpssm.data import Dataset, Experiment, Normalisation
+from gpssm.data.alignment import Alignment, aligned
 
-from .alignment import Alignment, aligned
 from .forecasting import WARMUP, Windows
 from .model import with_one
 
