@@ -12,8 +12,10 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm.base.errors import ConfigError, DataError, expected
 from gpssm.data import Dataset, Normalisation, WindowSource, choose_windows
+from gpssm.data.alignment import align_inputs
 from gpssm.data.io.timing import common_step
 from gpssm.inference import Model, System, build
+from gpssm.inference.linear_part import LinearStart
 from gpssm.inference.sequences import from_batch_first
 from gpssm.model import with_common_scales
 from gpssm.training import (
@@ -38,6 +40,7 @@ from gpssm.training import (
 )
 from gpssm.training.progress import ProgressFactory, automatic
 
+from .linear_inside import linear_inside
 from .memory import check_training
 from .outcomes import check_failures, check_skipped, tell_lost_starts
 from .run import Run
@@ -163,14 +166,18 @@ def _fit_runs(
     around: _Around,
 ) -> list[Run]:
     """One run for each seed and its settings, which differ at most in the batched ones."""
-    check_training(model, trainings[0], len(trainings) * trainings[0].starts)
     normalisation = with_common_scales(Normalisation.of(data), model.physics)
-    with jax.enable_x64(True):
-        found, results, fitted = _train_all(
-            model, data, normalisation, trainings, numbers, held_out, around
-        )
+    inside = linear_inside(model, data, normalisation, trainings[0], around.quiet)
+    model, trainings = inside.model, [inside.lengthen(each) for each in trainings]
+    check_training(model, trainings[0], len(trainings) * trainings[0].starts)
     names, step = (data.input_names, data.output_names), data.sampling_time
     units = data.input_units, data.output_units
+    data = align_inputs(data, model.input_delays)
+    held_out = held_out and align_inputs(held_out, model.input_delays)
+    with jax.enable_x64(True):
+        found, results, fitted = _train_all(
+            model, data, normalisation, inside.start, trainings, numbers, held_out, around
+        )
     runs = [
         Run(system, normalisation, training, number, result.history, *names, step, *units)
         for system, training, number, result in zip(
@@ -188,6 +195,7 @@ def _train_all(
     model: Model,
     data: Dataset,
     normalisation: Normalisation,
+    linear: LinearStart | None,
     trainings: Sequence[Training],
     numbers: list[int],
     held_out: Dataset | None,
@@ -199,7 +207,7 @@ def _train_all(
     stretches = cut_stretches(held_out, normalisation, training) if held_out else None
     starts = [key for number in numbers for key in start_keys(number, training.starts)]
     keys = jnp.stack([jax.random.split(key) for key in starts])
-    systems = [_fresh_system(key, model, phases[-1], normalisation) for key in keys[:, 0]]
+    systems = [_fresh_system(key, model, phases[-1], normalisation, linear) for key in keys[:, 0]]
     windows, (shown, quiet, devices, run_dir) = phases[-1].windows, around
     checkpoints = _checkpoints(run_dir, model, training, numbers, windows, stretches)
     batched = [BatchedSettings.of(each) for each in trainings for _ in range(training.starts)]
@@ -254,7 +262,11 @@ def _checkpoints(
 
 
 def _fresh_system(
-    key: PRNGKeyArray, model: Model, phase: Phase, normalisation: Normalisation
+    key: PRNGKeyArray,
+    model: Model,
+    phase: Phase,
+    normalisation: Normalisation,
+    linear: LinearStart | None,
 ) -> System:
     """The initial system, with inducing inputs placed on some of the sequences."""
     windows = phase.windows
@@ -263,7 +275,7 @@ def _fresh_system(
     else:
         chosen = phase.recency.spread(_EXAMPLES)
     examples = windows.read(windows.starts[chosen], phase.training.sequence_length)
-    return build(key, model, from_batch_first(*examples), normalisation)
+    return build(key, model, from_batch_first(*examples), normalisation, linear)
 
 
 def _dataset(data: Any, u: Any, y: Any) -> Dataset:

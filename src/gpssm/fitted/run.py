@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from gpssm.base.errors import ConfigError, DataError, GpssmWarning, expected
 from gpssm.data import Dataset, Normalisation
+from gpssm.data.alignment import aligned
 from gpssm.data.channels import check_units
 from gpssm.data.io.timing import is_same_step
 from gpssm.gp import conditional, factorise
@@ -301,7 +302,7 @@ class Run:
             row = int(np.argwhere(~np.isfinite(u))[0, 0])
             remedy = "An input must be known at every step of a forecast."
             raise DataError(expected("u", f"{u[row]} at row {row}", "finite values", remedy))
-        return u
+        return u if self.model.input_delays is None else aligned(u, self.model.input_delays)
 
     def _check_warmup(self, steps: int, warmup: int, conditioned: int) -> None:
         needed = self.model.shortest_warmup

@@ -61,6 +61,7 @@ def plan_windows(length: int, lag: int | None) -> WindowPlan:
 def backward_pass(keys: Keys, system: System, factor: Factor, sequences: Sequences) -> BackwardPass:
     """Runs f_b from the end to the start of every sequence."""
     config, particles = system.config, system.config.particles
+    dynamics = system.model.transition.dynamics
     plan = plan_windows(sequences.length, config.lag)
     keys_draw, keys_begin, keys_noise = keys.split(3)
     draw = config.draw.start(keys_draw, factor, particles).tile(plan.windows)
@@ -72,12 +73,11 @@ def backward_pass(keys: Keys, system: System, factor: Factor, sequences: Sequenc
 
     def step(h: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         signal, eps = inputs
-        signal = repeat_particles(signal, particles)
-        before, seen = system.model.transition.dynamics.look_back(h, signal)
-        mean, variance = config.draw.evaluate(factor, draw, seen)
+        before, seen = dynamics.look_back(h, repeat_particles(signal, particles))
+        mean, variance = dynamics.moments_back(before, *config.draw.evaluate(factor, draw, seen))
         # The variance of a pathwise draw is zero, where the square root has no derivative.
         variance = jnp.maximum(variance, jnp.finfo(variance.dtype).tiny)
-        h = before + mean + jnp.sqrt(variance) * eps
+        h = mean + jnp.sqrt(variance) * eps
         return h, (h, _entropy(variance))
 
     step = checkpointed(step, factor, plan.depth * begin.shape[1])

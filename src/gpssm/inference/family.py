@@ -34,6 +34,13 @@ class Model(Settings):
     physics: InstanceOf[Physics] | None = Field(
         None, description="known equations of motion, completed by the GP; None: a black box"
     )
+    linear_part: bool = Field(
+        False, description="a linear model inside: the GP learns what that leaves"
+    )
+    input_delays: tuple[int, ...] | None = Field(
+        None,
+        description="steps after which each input acts, 0 for direct feedthrough; None: 1 each",
+    )
     # The family
     target: Annotated[str, OneOf(TARGETS)] = Field(
         "smoother",
@@ -149,6 +156,29 @@ class Model(Settings):
     @field_serializer("physics")
     def _without_functions(self, physics: Physics | None) -> dict[str, Any] | None:
         return None if physics is None else physics.describe()
+
+    @model_validator(mode="after")
+    def _fits_the_linear_part(self) -> "Model":
+        if self.linear_part and self.physics is not None:
+            raise ValueError(
+                "linear_part: got True with physics, expected False: the equations of motion are "
+                "the mean function then."
+            )
+        if self.linear_part and (self.start != "noise" or self.smoother_sees_steps):
+            raise ValueError(
+                "linear_part: got True with start='linear' or smoother_sees_steps, expected "
+                "neither: training starts at the linear part."
+            )
+        if self.linear_part and not self.smoother_sees_next_output:
+            raise ValueError(
+                "smoother_sees_next_output: got False with linear_part, expected True: the linear "
+                "backward pass sees y[t+1]."
+            )
+        if any(not 0 <= delay <= 1000 for delay in self.input_delays or ()):
+            raise ValueError(
+                f"input_delays: got {self.input_delays}, expected steps from 0 to 1000."
+            )
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> "Model":

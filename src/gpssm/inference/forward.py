@@ -14,6 +14,8 @@ from .conditioning import soft_condition
 from .family import Model, System
 from .sequences import Sequences, repeat_particles
 
+LEFT = 100.0  # spreads of the data: a trajectory out there has left them
+
 
 class ForwardPass(NamedTuple):
     """x[1:T] for every particle, and Σt KL(q(x[t+1])‖p(x[t+1])) averaged over the particles."""
@@ -54,10 +56,13 @@ def forward_pass(
     u: Float[Array, "time controls batch"],
     target: Target | None,
     part: Int[Array, ""] | None = None,
+    bounded: bool = False,
 ) -> ForwardPass:
     """Run the dynamics from x[1] to the end; without a target, open loop on the prior.
 
-    All parts of a long trajectory draw the same functions, and each has noise of its own.
+    All parts of a long trajectory draw the same functions, and each has noise of its own. In
+    training states are `bounded`: a trajectory that has left the data stops at the border, so that
+    it costs nothing more and has no gradient, and long sequences can be used from the first step.
     """
     config = system.config
     keys_draw, keys_noise = keys.split(2)
@@ -78,8 +83,10 @@ def forward_pass(
         prior = mean, variance + process_noise[:, None]
         # conditioning on the target x̃[t+1]
         mean, variance = prior if goal is None else _condition(system, prior, goal, target_noise)
+        there = jnp.all(jnp.abs(x) < LEFT, axis=0) if bounded else None
         x = dynamics.settle(mean + jnp.sqrt(variance) * eps)
-        kl = jnp.zeros((), x.dtype) if goal is None else _mean_kl(mean, variance, prior)
+        x = jnp.clip(x, -LEFT, LEFT) if bounded else x
+        kl = jnp.zeros((), x.dtype) if goal is None else _mean_kl(mean, variance, prior, there)
         return x, (x, kl)
 
     goals = None if target is None else jax.tree.map(lambda leaf: leaf[1:], target)
@@ -101,6 +108,12 @@ def _condition(
     return jnp.concatenate([mean, prior[0][rows:]]), jnp.concatenate([variance, prior[1][rows:]])
 
 
-def _mean_kl(mean: Array, variance: Array, prior: tuple[Array, Array]) -> Float[Array, ""]:
-    """KL(q(x[t+1])‖p(x[t+1])), summed over the states, averaged over the particles."""
-    return jnp.mean(jnp.sum(gaussian_kl(mean, variance, *prior), axis=0))
+def _mean_kl(
+    mean: Array, variance: Array, prior: tuple[Array, Array], there: Array | None
+) -> Float[Array, ""]:
+    """KL(q(x[t+1])‖p(x[t+1])), summed over the states, averaged over the particles.
+
+    Those that have left the data count as zero.
+    """
+    kl = jnp.sum(gaussian_kl(mean, variance, *prior), axis=0)
+    return jnp.mean(kl if there is None else jnp.where(there, kl, 0.0))

@@ -17,9 +17,11 @@ from gpssm.gp.positive import raw_positive
 from gpssm.gp.sparse import inducing_cholesky, make_inducing_posterior
 from gpssm.model import (
     AbstractDynamics,
+    Affine,
     Emission,
     Increment,
     InitialState,
+    LinearPart,
     StateSpaceModel,
     Transition,
     make_hybrid,
@@ -27,6 +29,7 @@ from gpssm.model import (
 from gpssm.model.physics import INNOVATION
 
 from .family import Model, Posterior, System
+from .linear_part import LinearStart
 from .linear_start import linear_start, output_steps
 from .methods.abstract import find_method
 from .recognition import find_recognition
@@ -41,21 +44,48 @@ def build(
     config: Model,
     examples: Sequences,
     normalisation: Normalisation | None = None,
+    linear: LinearStart | None = None,
 ) -> System:
     """A fresh system for data like the `examples`, which also place the inducing inputs.
 
-    Physics needs the `normalisation` of the data: it works in physical units.
+    Physics needs the `normalisation` of the data: it works in physical units. A model with a
+    linear part starts at `linear`; without it the part is one that changes nothing.
     """
     dim_u, dim_y = examples.u.shape[1], examples.y.shape[1]
     if config.dim_x < dim_y:
         wanted = f"at least the number of outputs, {dim_y}"
         raise ConfigError(expected("dim_x", config.dim_x, wanted))
     dynamics = make_dynamics(config, normalisation)
+    if config.linear_part:
+        dynamics = _affine(config, dim_y, dim_u, linear)
     if config.smoother_sees_steps:
         dynamics = Increment(raw_positive(output_steps(np.moveaxis(np.asarray(examples.y), -1, 0))))
     key_inputs, key_rest = jax.random.split(key)
-    points = _place(key_inputs, config, dynamics, examples)
-    return _assemble(key_rest, points, dynamics, config, dim_u, dim_y)
+    points = _place(key_inputs, config, dynamics, examples, linear)
+    system = _assemble(key_rest, points, dynamics, config, dim_u, dim_y)
+    return system if linear is None else _with_noise(system, linear)
+
+
+def _affine(config: Model, dim_y: int, dim_u: int, linear: LinearStart | None) -> Affine:
+    """A linear part in whose units the kernels have the variance of what it leaves."""
+    if linear is None:
+        return Affine.of(LinearPart.blank(config.dim_x, dim_y, dim_u))
+    part, unit = linear.part, np.sqrt(config.kernel_variance)
+    scales = {"scale": part.scale / unit, "backward_scale": part.backward_scale / unit}
+    return Affine.of(part._replace(**scales))
+
+
+def _with_noise(system: System, linear: LinearStart) -> System:
+    """The same system with the noise of the linear fit."""
+
+    where = lambda s: (  # noqa: E731
+        s.model.transition.raw_noise,
+        s.model.emission.raw_noise,
+        s.posterior.raw_hidden_noise,
+    )
+    hidden = linear.hidden_variance if where(system)[2].size else np.zeros(0)
+    noises = linear.process_variance, linear.output_variance, hidden
+    return eqx.tree_at(where, system, tuple(raw_positive(each) for each in noises))
 
 
 def make_dynamics(config: Model, normalisation: Normalisation | None) -> AbstractDynamics:
@@ -86,10 +116,20 @@ class Points(NamedTuple):
 
 
 def _place(
-    key: PRNGKeyArray, config: Model, dynamics: AbstractDynamics, examples: Sequences
+    key: PRNGKeyArray,
+    config: Model,
+    dynamics: AbstractDynamics,
+    examples: Sequences,
+    linear: LinearStart | None,
 ) -> tuple[Points, Points]:
     """The inducing points of f and f_b."""
     keys, m = [jax.random.fold_in(key, i) for i in range(2)], config.inducing_points
+    if linear is not None:
+        seen = linear.f_inputs, linear.b_inputs
+        f, f_b = (
+            Points(jnp.asarray(_kmeans(k, each, m))) for k, each in zip(keys, seen, strict=True)
+        )
+        return f, f_b
     if config.start == "linear":
         starts = linear_start(config, examples)
         centres = [_kmeans(k, each.seen, m) for k, each in zip(keys, starts, strict=True)]

@@ -76,7 +76,10 @@ def factor_system(system: System, dtype: DTypeLike) -> Factors:
 def expected_log_likelihood(
     system: System, x: Float[Array, "time states n"], sequences: Sequences
 ) -> Float[Array, ""]:
-    """Σt E log p(y[t] given x[t]) over the outputs that were observed."""
+    """Σt E log p(y[t] given x[t]) over the outputs that were observed.
+
+    States are bounded in training (`forward.LEFT`), and with them the errors.
+    """
     particles = system.config.particles
     seen = system.model.emission.observe(x)
     noise = system.model.emission.noise[None, :, None]

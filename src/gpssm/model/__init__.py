@@ -1,5 +1,6 @@
 """The Gaussian process state-space model: transition, emission, initial state, and physics."""
 
+from .affine import Affine, LinearPart
 from .dynamics import AbstractDynamics, Increment
 from .gaussian import gaussian_kl, gaussian_log_density
 from .hybrid import Hybrid, make_hybrid
@@ -11,10 +12,12 @@ from .units import with_common_scales
 __all__ = [
     "SOLVERS",
     "AbstractDynamics",
+    "Affine",
     "Emission",
     "Hybrid",
     "Increment",
     "InitialState",
+    "LinearPart",
     "Physics",
     "Prior",
     "StateSpaceModel",

@@ -53,6 +53,12 @@ class AbstractDynamics(eqx.Module):
         """The mean function of the backward pass at h[t+1], and what f_b sees."""
 
     @abstractmethod
+    def moments_back(
+        self, before: Hidden, f_mean: Hidden, f_variance: Hidden
+    ) -> tuple[Hidden, Hidden]:
+        """Mean and variance of h[t], from the mean function and the moments of f_b."""
+
+    @abstractmethod
     def readable(self, y: Float[Array, "time outputs batch"]) -> Float[Array, "time outputs batch"]:
         """The outputs as a recognition network gets them."""
 
@@ -96,6 +102,12 @@ class Increment(AbstractDynamics):
         later, rest = jnp.split(signal, [len(self.raw_step)])
         step = (later - rest[: len(self.raw_step)]) / positive(self.raw_step)[:, None]
         return h, jnp.concatenate([h, step, rest])
+
+    def moments_back(
+        self, before: Hidden, f_mean: Hidden, f_variance: Hidden
+    ) -> tuple[Hidden, Hidden]:
+        """The mean function + E f_b, and Var f_b."""
+        return before + f_mean, f_variance
 
     def readable(self, y: Float[Array, "time outputs batch"]) -> Float[Array, "time outputs batch"]:
         """As they are."""

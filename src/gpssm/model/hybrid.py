@@ -135,6 +135,12 @@ class Hybrid(AbstractDynamics):
             channels.append(innovation / along(self.sizes.pulls, innovation))
         return before, jnp.concatenate(channels)
 
+    def moments_back(
+        self, before: Hidden, f_mean: Hidden, f_variance: Hidden
+    ) -> tuple[Hidden, Hidden]:
+        """The equations run backwards + E f_b, and Var f_b."""
+        return before + f_mean, f_variance
+
     def _observe(self, x: Array, u: Array, y: Array) -> tuple[Array, Array]:
         """ĥ[t], and Jᵀ e."""
         dim_y = self.units.outputs

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Complex, Float, PRNGKeyArray
 
 from gpssm.data import Dataset
+from gpssm.data.alignment import aligned
 from gpssm.gp import FUNCTION_DRAWS, make_keys
 from gpssm.inference import System
 from gpssm.inference.rollout import predict
@@ -96,7 +97,9 @@ def step_response(
     with jax.enable_x64(True):
         warmup = _warmup(run, data)
         first = predict(key_first, system, warmup.u, warmup, warmup.length)[-1]
-        u = jnp.asarray(_held(inputs, data.dim_u, horizon))
+        held = np.moveaxis(_held(inputs, data.dim_u, horizon), -1, 0)
+        seen = aligned(held, system.config.input_delays or (1,) * data.dim_u)
+        u = jnp.asarray(np.moveaxis(seen, 0, -1))
         path = _without_noise(key_draw, system, first, u)
         y = np.asarray(path[horizon:, : data.dim_y])
     up, down = np.split(y.reshape(*y.shape[:2], 2 * len(inputs), draws), 2, axis=2)
@@ -112,6 +115,7 @@ def _warmup(run: Fitted, data: Dataset) -> Sequences:
     rows = max(config.shortest_warmup, config.warmup)
     y = np.asarray(run.normalisation.y(longest.y[:rows]))[None]
     u = np.asarray(run.normalisation.u(longest.u[:rows]))[None]
+    u = aligned(u, config.input_delays or (1,) * u.shape[2])
     known = np.isfinite(y)
     return from_batch_first(u, np.where(known, y, 0.0), known)
 

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm.base.errors import ConfigError, expected
 from gpssm.data import Dataset, Normalisation
+from gpssm.data.alignment import aligned
 from gpssm.gp import make_keys
 from gpssm.inference import System
 from gpssm.inference.forward import forward_pass
@@ -196,6 +197,7 @@ def _from_data(
         given, wanted = f"experiments of at most {len(longest)} rows", f"one of {warmup} or more"
         raise ConfigError(expected("data", given, wanted, "That is the warm-up of the model."))
     y, all_u = np.asarray(normalisation.y(longest.y)), np.asarray(normalisation.u(longest.u))
+    all_u = aligned(all_u, system.config.input_delays or (1,) * all_u.shape[1])
     begins = np.linspace(0, max(len(y) - warmup - horizon, 0), starts).astype(int)
     rows = (begins[:, None] + np.arange(warmup + horizon)) % len(y)
     seen, mask = y[rows[:, :warmup]], np.isfinite(y[rows[:, :warmup]])

@@ -40,6 +40,8 @@ class TrainingOptions(TypedDict, total=False):
     steps: int
     batch_size: int
     sequence_length: int
+    grow: bool
+    horizon: int | None
     stride: int
     starts: int
     half_life: float | None
@@ -70,6 +72,15 @@ class Training(Settings):
     steps: int = Field(1000, ge=1, le=MOST_STEPS, description="gradient steps")
     batch_size: int = Field(10, ge=1, le=1_000_000, description="sequences per step")
     sequence_length: int = Field(50, ge=2, le=10_000_000, description="time steps per sequence")
+    grow: bool = Field(
+        False, description="sequences grow to the length that the plant needs; see below"
+    )
+    horizon: int | None = Field(
+        None,
+        ge=1,
+        le=10_000_000,
+        description="steps of the forecasts that will be asked for; None: any. It limits `grow`",
+    )
     stride: int = Field(
         1, ge=1, le=10_000_000, description="rows between the starts of two sequences"
     )
@@ -163,6 +174,12 @@ class Training(Settings):
                 f"stages: got {total} steps in all of them, expected fewer than the "
                 f"{self.steps} `steps`. The steps after the stages use the other settings."
             )
+        return self
+
+    @model_validator(mode="after")
+    def _grows_without_stages(self) -> "Training":
+        if self.grow and self.stages:
+            raise ValueError("grow: got True with stages, expected one of them. Leave one out.")
         return self
 
     @property

@@ -105,13 +105,15 @@ class Structured(AbstractMethod):
         target = None
         if self.conditions:
             target = make_target(sequences, backward.hidden, conditioned, system.config)
+        bounded = u is None
         if u is None:
             u = sequences.u
         elif target is not None:
             missing = u.shape[0] - sequences.length
             pad = lambda leaf: jnp.pad(leaf, [(0, missing)] + [(0, 0)] * (leaf.ndim - 1))  # noqa: E731
             target = jax.tree.map(pad, target)
-        forward = forward_pass(keys_forward, system, factors.forward, x1, u, target)
+        start = system, factors.forward, x1, u, target
+        forward = forward_pass(keys_forward, *start, bounded=bounded)
         return PosteriorPass(backward, forward, initial_kl)
 
 
