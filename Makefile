@@ -7,7 +7,7 @@ DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
 .PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
-        scale stability tailsitter torture mutants fuzz
+        scale stability tailsitter torture mutants fuzz horizon
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -65,6 +65,9 @@ tailsitter: $(READY)  ## measured flights; ARGS="--quick" for the short form
 
 torture: $(READY)  ## kill a fit 100 times and go on; ARGS="--kills 10" for a short form
 	$(BIN)/python -m tools.torture $(ARGS)
+
+horizon: $(READY)  ## longer sequences and a linear model inside, on folds; ARGS="--datasets tank"
+	$(BIN)/python -m experiments.horizon $(ARGS)
 
 docs: $(DOCS)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
