@@ -144,6 +144,15 @@ def measure_large(name: str, devices: int) -> list[dict]:
     return measure_gpssm([Case(WORKLOADS[name], preset, devices) for preset in presets])
 
 
+def measure_grown(name: str, devices: int) -> list[dict]:
+    """Few long sequences: with and without a linear model inside."""
+    inside = {"linear_part": True}
+    return measure_gpssm([
+        Case(WORKLOADS[name], devices=devices, settings=settings, named=settings)
+        for settings in ({}, inside)[: 2 if devices == 1 else 1]
+    ])  # fmt: skip
+
+
 def measure_long(devices: int) -> list[dict]:
     """For its memory."""
     return measure_gpssm([Case(WORKLOADS["long"])]) if devices == 1 else []
@@ -203,6 +212,8 @@ MEASURED: dict[str, Callable[[int], object]] = {
     "small": measure_small,
     "sarcos": lambda devices: measure_large("sarcos", devices),
     "car": lambda devices: measure_large("car", devices),
+    "grown": lambda devices: measure_grown("grown", devices),
+    "longest": lambda devices: measure_grown("longest", devices),
     "long": measure_long,
     "compilation": lambda _: compilation_times(),
 }
@@ -231,7 +242,7 @@ def measure_apart(name: str, devices: int = 1) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workloads", default="small,sarcos,car,long")
+    parser.add_argument("--workloads", default="small,sarcos,car,grown,longest,long")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--devices", type=int, default=2, help="host devices to cut batches over")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")

@@ -30,6 +30,8 @@ WORKLOADS = {
         Workload("small", 10, 50, 50, 4, 1, 1, 20, 16),
         Workload("car", 32, 300, 50, 4, 2, 2, 100, 50),
         Workload("sarcos", 5, 250, 20, 14, 7, 7, 100, 16),
+        Workload("grown", 4, 300, 50, 4, 1, 1, 20, 16),  # sequences that grow: see `Training.grow`
+        Workload("longest", 2, 1000, 50, 4, 1, 1, 20, 16),
         Workload("long", 10, 3000, 50, 4, 1, 1, 50, 16),
     )
 }

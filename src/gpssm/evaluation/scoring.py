@@ -179,9 +179,7 @@ def evaluate_baselines(
     linear = arx(seen)
     baselines: dict[str, Predict] = {
         MEAN: lambda u, y, _: replace(constant_mean(y_train, len(u)), warmup=len(y)),
-        ARX: lambda u, y, conditioned: linear.predict(
-            u, y[:conditioned], particles=protocol.particles
-        ),
+        ARX: lambda u, y, conditioned: linear.predict(u, y[:conditioned]),
     }
     spread = output_spread(train)
     found = {
