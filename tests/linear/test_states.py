@@ -48,6 +48,32 @@ def test_other_units_change_no_forecast():
     np.testing.assert_allclose(in_units_of(units(5), plant()).predict_mean(u, y), mean, atol=1e-9)
 
 
+@pytest.mark.parametrize("alignment", [None, (0, 3)])
+def test_one_step_ahead_is_the_first_forecast_after_all_rows_before(alignment):
+    model, (u, _) = plant(alignment=alignment), signals()
+    y = np.random.default_rng(2).standard_normal((len(u), 2))
+    found = model.predict_one_step(u, y, warmup=len(u) - 1)[-1]
+    np.testing.assert_allclose(found, model.predict_mean(u, y[:-1])[-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("alignment", [(0, 3), (5, 1)])
+def test_without_noise_one_step_ahead_is_exact_with_feedthrough_and_dead_time(alignment):
+    """The plant sees u[t+1−delay], beginning before the record."""
+    model, (u, _) = plant(D=np.zeros((2, 3)), alignment=alignment), signals(rows=80)
+    scales = model.normalisation
+    delayed = np.zeros((80, 3))
+    delayed[:, 2] = 1.0
+    for j, delay in enumerate(alignment):
+        rows = np.clip(np.arange(80) + 1 - delay, 0, 79)
+        delayed[:, j] = ((u - scales.u_mean) / scales.u_std)[rows, j]
+    x, y = np.array([1.0, -1.0, 0.5]), np.zeros((80, 2))
+    for t in range(80):
+        y[t] = C @ x
+        x = A @ x + B @ delayed[t]
+    y = scales.y_mean + scales.y_std * y
+    np.testing.assert_allclose(model.predict_one_step(u, y)[40:], y[40:], atol=1e-6)
+
+
 @pytest.mark.parametrize("alignment", [None, (1, 3)])
 def test_feedthrough_becomes_a_state_that_sees_a_younger_input(alignment):
     """From a known first state: (x, ũ)[1]."""

@@ -94,7 +94,7 @@ class LinearModel:
     ) -> Float[np.ndarray, "time outputs"]:
         """Every output from all before it; the state begins where the warm-up says."""
         back, normal_y = self.normalisation, np.asarray(self.normalisation.y(y))
-        normal_u = with_one(np.asarray(back.u(u)))
+        normal_u = self._driving(u)
         x = self._first_state(normal_u[:warmup], normal_y[:warmup])[None]
         means = self._roll(x, normal_u, normal_y, np.zeros((1, *y.shape)))
         return np.asarray(back.y_mean_back(means[0]))
@@ -106,10 +106,16 @@ class LinearModel:
         warmup = len(y_warmup)
         y = np.full(noise.shape[1:], np.nan)
         y[:warmup] = self.normalisation.y(y_warmup)
-        u = np.asarray(self.normalisation.u(u))
-        u = with_one(u if self.alignment is None else aligned(u, self.alignment))
-        x = np.tile(self._first_state(u[:warmup], y[:warmup]), (len(noise), 1))
-        return self._roll(x, u, y, noise)
+        driving = self._driving(u)
+        x = np.tile(self._first_state(driving[:warmup], y[:warmup]), (len(noise), 1))
+        return self._roll(x, driving, y, noise)
+
+    def _driving(
+        self, u: Float[np.ndarray, "time inputs"]
+    ) -> Float[np.ndarray, "time inputs_and_one"]:
+        """What stands beside each output: the aligned inputs, normalised, and a one."""
+        normal = np.asarray(self.normalisation.u(u))
+        return with_one(normal if self.alignment is None else aligned(normal, self.alignment))
 
     def _roll(
         self,
