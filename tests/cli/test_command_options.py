@@ -251,6 +251,8 @@ def test_a_section_or_a_setting_of_a_file_that_is_unknown_names_the_nearest(tmp_
         (['"flow, in",pump'], ("flow, in", "pump")),
         (["pump", "flow, in"], ("pump", "flow, in")),
         (['"flow, in"', "pump"], ("flow, in", "pump")),
+        (["flow\nin,a\r\nb"], ("flow\nin", "a\r\nb")),
+        (['"flow,\nin",pump'], ("flow,\nin", "pump")),
     ],
 )
 def test_names_with_commas(texts, names):

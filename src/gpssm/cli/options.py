@@ -10,6 +10,9 @@ import typer
 
 from gpssm.inference.methods.registry import METHODS
 
+_BREAKS = {ord("\n"): "\ue000", ord("\r"): "\ue001"}  # characters that no text has
+_UNBREAKS = {ord(stand_in): chr(mark) for mark, stand_in in _BREAKS.items()}
+
 # Groups of options in the help of a command.
 _DATA, _FITTING, _PROCESSES = "Data", "Model and training", "Several processes"
 
@@ -235,8 +238,10 @@ def split_names(texts: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _row(text: str) -> list[str]:
+    line = text.translate(_BREAKS)  # a line break does not end the row: names may have one
     try:
-        return next(csv.reader([text], skipinitialspace=True, strict=True), [])
+        names = next(csv.reader([line], skipinitialspace=True, strict=True), [])
     except csv.Error as error:
         message = f"{text!r} has a quotation mark that does not end ({error})."
         raise typer.BadParameter(message) from None
+    return [name.translate(_UNBREAKS) for name in names]
