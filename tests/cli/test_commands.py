@@ -721,6 +721,13 @@ def test_a_name_with_a_line_break_is_listed_in_one_line(tmp_path):
     assert "  'u\\nin'" in invoke("data", "check", path).stdout.splitlines()
 
 
+def test_a_name_keeps_its_blanks_in_an_error(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("flow  in,y\n1,2\n2,4\n3,5\n")
+    line = one_line(invoke("data", "check", path, "--inputs", "flow in", "--outputs", "y"))
+    assert "Nearest: ['flow  in']" in line
+
+
 def test_a_name_with_a_comma_is_told_how_to_be_quoted(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text('"flow, in",y\n1,2\n2,4\n3,5\n')

@@ -7,6 +7,7 @@ Ctrl-C and SIGTERM.
 import functools
 import inspect
 import os
+import re
 import signal
 import sys
 import warnings
@@ -111,7 +112,7 @@ def _show_warnings(debug: bool, names: dict[str, str]) -> None:
 
 def _fail(error: Exception, as_json: bool, names: dict[str, str]) -> None:
     """Print the error on standard error and, with `--json`, an object on standard output."""
-    line = " ".join(_explain(error, names).split())
+    line = re.sub(r"\s*[\r\n]\s*", " ", _explain(error, names)).strip()  # blanks stay as they are
     if as_json:
         show_json({"error": line, "kind": type(error).__name__})
     say(f"error: {line}")
