@@ -134,3 +134,6 @@ def test_arguments_become_options(message, wanted):
 def test_a_command_speaks_of_its_own_options():
     assert in_options("outputs: got x", options_of(predict)) == "outputs: got x"
     assert in_options("y_warmup: got x", options_of(predict)) == "the warm-up: got x"
+    step = "sampling_time: got a step of 1 s"
+    assert in_options(step, options_of(predict)) == "sampling time: got a step of 1 s"
+    assert in_options(step, options_of(fit)) == "--sampling-time: got a step of 1 s"

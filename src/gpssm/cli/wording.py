@@ -19,6 +19,7 @@ _OTHER_NAMES = {  # of an argument in Python: the parameter of the command
     "connect": "distributed",
 }
 _ALWAYS = {"y_warmup": "the warm-up"}  # what no option is about
+_WITHOUT_OPTION = {"sampling_time": "sampling time", "time_unit": "unit of time"}  # of a command
 _BESIDE = r"[\w/'\"-]"  # next to these a name is part of a path, or what the user gave
 
 
@@ -26,7 +27,7 @@ def options_of(command: Callable[..., Any]) -> dict[str, str]:
     """The option for each argument that the library may speak of."""
     own = dict(_options(command))
     others = {name: own[option] for name, option in _OTHER_NAMES.items() if option in own}
-    return {**own, **others, **_ALWAYS}
+    return {**_WITHOUT_OPTION, **own, **others, **_ALWAYS}
 
 
 def _options(command: Callable[..., Any]) -> Iterator[tuple[str, str]]:
