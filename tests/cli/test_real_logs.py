@@ -300,7 +300,10 @@ def test_arrays_of_structures_are_read_and_texts_are_said_to_be_skipped(write, t
     columns = answer("data", "check", path)["columns"][str(path)]
     assert columns["runs[0].y"] == 4
     assert columns["runs[1].y"] == 5
-    assert "skipped runs[0].note: a text" in invoke("data", "check", path).stdout
+    listed = invoke("data", "check", path).stdout
+    assert "skipped runs[0].note: a text" in listed
+    assert columns["runs.gain"] == 2
+    assert "skipped runs[0].gain" not in listed
 
 
 def test_variables_are_listed_without_reading_them(tmp_path):

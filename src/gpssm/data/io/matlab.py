@@ -86,16 +86,27 @@ def _collect_elements(
     refused: dict[str, str],
 ) -> None:
     """An array of structures; a field that is one number in each of them is a column as well."""
-    before = set(refused)
+    before, numbers = set(refused), _numbers_of(elements)
     for i, element in enumerate(elements):
-        collect(path, f"{name}[{i}]", element, variables, refused)
-    structures = [each for each in elements if isinstance(each, dict)]
-    fields = structures[0] if len(structures) == len(elements) > 1 else {}
-    for key in fields:
-        cells = [np.asarray(each.get(key)) for each in structures]
-        if all(cell.ndim == 0 and cell.dtype.kind in "biuf" for cell in cells):
-            variables.append(Variable.of(path, f"{name}.{key}", np.array(cells)))
+        rest = element
+        if isinstance(element, dict):  # its numbers stand in the columns below
+            rest = {key: each for key, each in element.items() if key not in numbers}
+        collect(path, f"{name}[{i}]", rest, variables, refused)
+    variables += [Variable.of(path, f"{name}.{key}", each) for key, each in numbers.items()]
     warn_skipped(path, name, [key for key in refused if key not in before])
+
+
+def _numbers_of(elements: Sequence[Any]) -> dict[str, np.ndarray]:
+    """The fields that are one number in each structure of an array of them."""
+    structures = [each for each in elements if isinstance(each, dict)]
+    if len(structures) < len(elements) or len(elements) < 2:
+        return {}
+    found = {key: [np.asarray(s.get(key)) for s in structures] for key in structures[0]}
+    return {
+        key: np.array(cells)
+        for key, cells in found.items()
+        if all(cell.ndim == 0 and cell.dtype.kind in "biuf" for cell in cells)
+    }
 
 
 def _sizes(path: Path, count: int) -> list[int]:

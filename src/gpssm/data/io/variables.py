@@ -92,7 +92,8 @@ def variables_table(path: Path, variables: list[Variable], refused: dict[str, st
     columns, groups = Columns(), {}
     for each in variables:
         if len(each.shape) not in (1, 2) or 0 in each.shape:
-            refused[each.name] = f"an array of shape {each.shape}"
+            what = f"an array of shape {each.shape}" if each.shape else "a single number"
+            refused[each.name] = what
         elif each.channels == 1:
             columns.places[each.name] = (each, 0)
         else:
