@@ -221,7 +221,7 @@ def test_each_remark_names_what_it_is_about():
     y = with_values(filtered(), [100], 60.0)
     data = Dataset.from_arrays(y, noise(), sampling_time=1.0, output_names=["level"])
     (remark,) = preflight(data)
-    assert remark.text.startswith("level has 1 outliers")
+    assert remark.text.startswith("level has an outlier")
     assert "training row 101" in remark.text
 
 

@@ -93,9 +93,10 @@ def _about_channel(channel: Channel) -> Iterator[Remark]:
         yield Remark("sentinels", name, f"{words}: if it marks missing values, empty these cells")
     _, rows = _cleaned(channel)
     if rows:
-        words = f"{name} has {len(rows)} outliers, more than {FAR:g} robust spreads from the median"
-        first = rows[0]
-        yield Remark("outliers", name, f"{words}, the first in training row {first + 1}: check it")
+        several = f"{len(rows)} outliers" if len(rows) > 1 else "an outlier"
+        words = f"{name} has {several}, more than {FAR:g} robust spreads from the median"
+        place = f"{'the first ' if len(rows) > 1 else ''}in training row {rows[0] + 1}"
+        yield Remark("outliers", name, f"{words}, {place}: check it")
 
 
 def _cleaned(channel: Channel) -> tuple[Channel, list[int]]:
@@ -290,7 +291,9 @@ def _range(train: Dataset, kind: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 def _about_rows(train: Dataset) -> Iterator[Remark]:
     if longest := max(longest_gap(column) for each in train for column in _columns(each.y)):
-        yield Remark("gaps", "", f"the longest gap of an output is {longest} rows")
+        yield Remark(
+            "gaps", "", f"the longest gap of an output is {longest} row{'s' * (longest > 1)}"
+        )
     if train.num_rows < FEW_ROWS:
         words = f"{train.num_rows} rows to train on are few"
         yield Remark("rows", "", f"{words}: expect wide prediction intervals")
