@@ -202,6 +202,18 @@ def test_no_button_sends_the_data_anywhere(open_page):
     assert not [title for title in titles if "hare" in title or "loud" in title]
 
 
+def test_the_buttons_are_beside_the_legend_and_not_on_a_phone(open_page):
+    script = """() => [...document.querySelectorAll("[data-chart=forecast] .modebar, "
+        + "[data-chart=forecast] .legend")].map(each => each.getBoundingClientRect().toJSON())"""
+    places = open_page().evaluate(script)
+    assert len(places) == 2
+    upper, lower = sorted(places, key=lambda place: place["top"])
+    assert upper["bottom"] <= lower["top"] or upper["left"] >= lower["right"]
+    ground = "getComputedStyle(document.querySelector('.modebar-group')).backgroundColor"
+    assert open_page().evaluate(ground) == "rgba(0, 0, 0, 0)"
+    assert open_page("phone").locator(".modebar-btn").count() == 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_it_loads_alone_and_fits_the_screen(open_page, size, scheme):

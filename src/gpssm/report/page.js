@@ -14,7 +14,9 @@
     shade: "rgba(160,170,185,0.16)",
   };
   const PRINT_WIDTH = 660;
+  const NARROW = 480; // pixels of a chart, below which it is not zoomed
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const touched = window.matchMedia("(hover: none)");
   const charts = JSON.parse(document.getElementById("charts").textContent);
   let printing = false;
 
@@ -33,7 +35,7 @@
 
   const layoutOf = (figure, chart, width) => {
     const c = colours(), layout = coloured(figure.layout);
-    const narrow = (width || 1000) < 480;
+    const narrow = (width || 1000) < NARROW;
     for (const key of Object.keys(layout)) {
       if (!/^[xy]axis\d*$/.test(key)) continue;
       layout[key] = {
@@ -49,6 +51,7 @@
       font: { color: c.ink, size: narrow ? 11 : 12, family: "system-ui, sans-serif" },
       margin: { l: 50, r: 12, t: 8, b: 40 },
       legend: { orientation: "h", x: 0, y: 1.0, yanchor: "bottom", font: { size: 11 } },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: c.muted, activecolor: c.ink },
       hoverlabel: { bgcolor: c.ground, bordercolor: c.line, font: { color: c.ink }, namelength: -1 },
       dragmode: narrow ? false : "zoom",
     };
@@ -65,8 +68,9 @@
       place.textContent = figure.text || "";
       if (figure.text) return;
     }
+    const buttons = !touched.matches && place.clientWidth >= NARROW; // else they would always show
     const config = {
-      responsive: true, displaylogo: false, displayModeBar: "hover",
+      responsive: true, displaylogo: false, displayModeBar: buttons ? "hover" : false,
       showSendToCloud: false, plotlyServerURL: "", // the data of a report stay in the report
       modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
     };
