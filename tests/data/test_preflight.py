@@ -156,6 +156,13 @@ def test_too_fast_and_too_slow_are_told():
     assert found(filtered(2000, pole=0.3), u=noise(2000, 1)) == set()
 
 
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_the_size_of_the_values_does_not_matter(size):
+    with np.errstate(all="raise"):
+        assert found(size * noise(2000), u=noise(2000, 1)) == {("sampling", "y")}
+        assert found(size * filtered(2000), u=size * noise(2000, 1)) == set()
+
+
 def test_fast_dynamics_on_a_slow_drift_are_not_to_be_decimated():
     u = np.repeat(np.sign(noise(3000)), 10)
     y = 0.02 * np.convolve(u, 0.8 ** np.arange(50))[:30_000] + 5 * sine(30_000, 20_000)

@@ -70,6 +70,14 @@ def test_a_model_that_diverges_is_named_in_place_of_the_charts():
         assert figure == {"text": "The model diverges within 300 steps after a step of this input."}
 
 
+def test_a_gain_that_is_no_number_is_said_in_place_of_the_chart():
+    found = drawn(POLE)
+    apart = StepResponse(1e300 * found.draws, 1e-300 * found.step, 1e300 * found.spread)
+    step, frequency = response_figures(apart, None, DATA, 0, 0)
+    assert traces(step, "model")
+    assert "give the data in other units" in frequency["text"]
+
+
 def test_a_linear_model_that_diverges_is_left_out():
     for figure in response_figures(drawn(POLE), linear_model(1.1), DATA, 0, 0):
         assert not traces(figure, ARX)

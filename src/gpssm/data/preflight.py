@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from gpssm.base.extremes import ordinary_unit
 from gpssm.base.text import percent
 
 from .dataset import Dataset
@@ -54,6 +55,12 @@ class Channel(NamedTuple):
     name: str
     is_input: bool
     pieces: Pieces
+
+    @property
+    def scaled(self) -> "Channel":
+        """In a unit in which squares neither overflow nor vanish."""
+        unit = ordinary_unit(self.known[:, None])[0]
+        return self._replace(pieces=[each / unit for each in self.pieces])
 
     @property
     def known(self) -> Float[np.ndarray, " known"]:
@@ -179,11 +186,11 @@ def outliers(
 
 
 def _about_sampling(channels: Sequence[Channel]) -> Iterator[Remark]:
-    whole = {each.name: each for each in channels if not each.is_input}
+    whole = {each.name: each.scaled for each in channels if not each.is_input}
     clean = [_cleaned(each)[0] for each in whole.values() if len(each.known) >= FEW_ROWS]
     moving = [each for each in clean if np.ptp(each.known) > 0 and not is_flat(each.known)]
     factor = decimation([each.pieces for each in moving])
-    inputs = [each.pieces for each in channels if each.is_input]
+    inputs = [each.scaled.pieces for each in channels if each.is_input]
     if factor and not any(changes_within(each, factor) for each in inputs):
         words = (
             f"the outputs change by less than {percent(BARELY)} of their spread in {factor} rows"

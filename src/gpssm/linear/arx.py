@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpssm.base.errors import DataError, expected
+from gpssm.base.extremes import in_unit, ordinary_unit
 from gpssm.data import Dataset, DataWarning, Experiment, Normalisation
 from gpssm.data.folds import cut_blocks
 from gpssm.metrics.forecast import Forecast
@@ -24,7 +25,8 @@ Candidate = TypeVar("Candidate")
 
 def constant_mean(y_train: Float[np.ndarray, "rows outputs"], steps: int) -> Forecast:
     """The mean of the training outputs, with their standard deviation, for all times."""
-    mean, std = np.nanmean(y_train, axis=0), np.nanstd(y_train, axis=0)
+    unit = ordinary_unit(y_train)
+    mean, std = np.nanmean(y_train, axis=0), unit * np.nanstd(in_unit(y_train, unit), axis=0)
     return Forecast(np.tile(mean, (1, steps, 1)), np.where(std == 0, _SMALLEST, std))
 
 

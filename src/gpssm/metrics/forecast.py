@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpssm.base.errors import DataError, expected
+from gpssm.base.extremes import in_unit, ordinary_unit
 from gpssm.plots import plot_forecast
 
 from . import mixture
@@ -39,7 +40,9 @@ class Forecast:
     @cached_property
     def std(self) -> Float[np.ndarray, "time outputs"]:
         """√Var y: the spread of the particles and the noise of the sensor."""
-        return np.sqrt(self.particles.var(axis=0) + np.square(self.noise_std))
+        unit = ordinary_unit(self.noise_std[None])
+        particles, noise = in_unit(self.particles, unit), in_unit(self.noise_std, unit)
+        return unit * np.sqrt(particles.var(axis=0) + np.square(noise))
 
     @cached_property
     def samples(self) -> Float[np.ndarray, "particles time outputs"]:

@@ -87,6 +87,12 @@ class Metric:
             return (self.joint or self.formula)(sample.normalised())
         return values / sample.spread**self.power
 
+    def from_unit(self, values: Values, unit: Float[Values, " outputs"]) -> Values:
+        """Scores per output that were found in another unit, in that of the data."""
+        if self.unit == "data":
+            return values * unit
+        return values - namespace(unit).log(unit) if self.unit == "nats" else values
+
     def loss(self, value: Any) -> Any:
         """The smaller the better."""
         return -value if self.better == "higher" else value

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from gpssm.base.extremes import root_mean_square
+
 from .forecast import Forecast
 
 LEVELS = np.round(np.arange(0.05, 1.0, 0.05), 2)
@@ -94,6 +96,5 @@ def _bin(
     known = ~np.isnan(error)
     if not known.any():
         return HorizonBin(first + 1, last, 0, np.nan, np.nan, np.nan)
-    rmse = float(np.sqrt(np.mean(np.square(error[known]))))
-    scores = rmse, float(np.mean(width)), float(np.mean(inside[known]))
+    scores = root_mean_square(error[known]), float(np.mean(width)), float(np.mean(inside[known]))
     return HorizonBin(first + 1, last, int(known.sum()), *scores)

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import gammaincc
 
+from gpssm.base.extremes import ordinary_unit
+
 _LIMIT = 1.96  # standard errors of a 95 % limit
 
 Series = Sequence[Float[np.ndarray, " _"]]
@@ -70,8 +72,11 @@ def cross_limit(inputs: Series, errors: Series, lags: int) -> float:
 
 
 def _centred(series: Series) -> list[np.ndarray]:
+    """Without their mean, in a unit in which their squares are numbers."""
     mean = np.nanmean(np.concatenate(series))
-    return [each - mean for each in series]
+    centred = [each - mean for each in series]
+    unit = ordinary_unit(np.concatenate(centred)[:, None])[0]
+    return [each / unit for each in centred]
 
 
 def _lagged(first: Sequence[np.ndarray], second: Sequence[np.ndarray], lag: int) -> float:

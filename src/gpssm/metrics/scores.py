@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from gpssm.base.extremes import in_unit, ordinary_unit
+
 from .metric import Sample
 from .mixture import Values, namespace
 from .table import metrics
@@ -69,15 +71,23 @@ def score(samples: Sequence[Sample], output_names: tuple[str, ...] = ()) -> Scor
     names = output_names or tuple(f"y{d + 1}" for d in range(y.shape[1]))
     # an unstable baseline may diverge, and an output that was not measured has no score
     with np.errstate(all="ignore"):
-        samples = [each._replace(variation=variation(y, known)) for each in samples]
+        unit = ordinary_unit(np.where(known, y, 0.0))
+        own = variation(in_unit(y, unit), known)
+        samples = [_in_unit(each, unit)._replace(variation=own) for each in samples]
         values, pooled = {}, {}
         for name, metric in metrics().items():
             # One sample after the other: the particles of all need not be in memory.
             parts = [metric.formula(each) for each in samples]
-            values[name] = metric.per_output(np.concatenate(parts), known)
+            found = metric.per_output(np.concatenate(parts), known)
+            values[name] = metric.from_unit(found, unit)
             relative = [metric.in_spreads(*pair) for pair in zip(parts, samples, strict=True)]
             pooled[name] = float(metric.pooled(np.concatenate(relative), known))
     return Scores(names, values, pooled)
+
+
+def _in_unit(sample: Sample, unit: Float[np.ndarray, " outputs"]) -> Sample:
+    fields = ("particles", "noise", "y", "spread")
+    return sample._replace(**{name: in_unit(getattr(sample, name), unit) for name in fields})
 
 
 def _number(value: float | None) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from gpssm.base.extremes import root_mean_square
 from gpssm.data.channels import with_units
 from gpssm.evaluation.scoring import ARX
 from gpssm.linear import LinearModel
@@ -34,7 +35,7 @@ def one_step_scores(residuals: Residuals, linear: LinearModel | None, name: str)
     with np.errstate(over="ignore", invalid="ignore"):  # a linear model may diverge
         return [
             OneStep(
-                {name: _rms(each[known[:, d], d]) for name, each in together.items()},
+                {n: root_mean_square(each[known[:, d], d]) for n, each in together.items()},
                 ljung_box([each[:, d] for each in residuals.errors], LAGS),
             )
             for d in range(known.shape[1])
@@ -71,7 +72,3 @@ def _linear_errors(
         (y - linear.predict_one_step(u, y, len(y) - len(rest)))[-len(rest) :]
         for (u, y), rest in zip(residuals.records, residuals.errors, strict=True)
     ]
-
-
-def _rms(values: Float[np.ndarray, " known"]) -> float:
-    return float(np.sqrt(np.mean(np.square(values)))) if len(values) else np.nan

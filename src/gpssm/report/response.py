@@ -114,9 +114,12 @@ def response_figures(
         text = f"The step response does not settle within {horizon} steps."
         return step, {"text": f"{text} There is no frequency response to show."}
     frequencies = np.geomspace(0.1 / last, 0.5, _FREQUENCIES)
-    draws = found.frequency_response(frequencies)[:, j, :, d]
-    beside = None if linear is None else frequency_response(linear, frequencies)[j, :, d]
+    with np.errstate(over="ignore", invalid="ignore"):  # of units that are far apart
+        draws = found.frequency_response(frequencies)[:, j, :, d]
+        beside = None if linear is None else frequency_response(linear, frequencies)[j, :, d]
     gains = Gains(draws[np.isfinite(draws).all(axis=1)], beside)
+    if not len(gains.draws):
+        return step, {"text": "The gain is too large for a number: give the data in other units."}
     return step, _frequency_figure(gains, frequencies, data, d, j)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from gpssm.base.extremes import root_mean_square
 from gpssm.base.text import percent
 from gpssm.data import Dataset
 from gpssm.data.preflight import OUTSIDE, inputs_outside, outputs_outside
@@ -136,7 +137,7 @@ def horizon(profile: Sequence[HorizonBin], name: str) -> Finding | None:
         return None
     half = len(profile) // 2
     halves = profile[:half], profile[half:]
-    early, late = (np.sqrt(np.mean([b.rmse**2 for b in part])) for part in halves)
+    early, late = (root_mean_square(np.array([b.rmse for b in part])) for part in halves)
     widths = [float(np.mean([b.width for b in part])) for part in halves]
     ratio, wider = late / max(early, 1e-300), widths[1] / max(widths[0], 1e-300)
     if ratio < 1.5:
