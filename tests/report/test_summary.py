@@ -139,6 +139,8 @@ def test_neither_is_it_of_the_horizon_the_bias_and_the_seeds():
     assert summary.horizon(short(summary.FEW_STEPS), "y").mark == "good"
     assert summary.horizon(short(summary.FEW_STEPS - 4), "y") is None
     assert summary.bias(np.full(summary.FEW_PIT - 1, 0.9), "y") is None
+    assert summary.middle(0.9, summary.FEW_PIT).kind == "middle"
+    assert summary.middle(0.9, summary.FEW_PIT - 1) is None
     assert summary.seeds([1.0, 1.0, 1.01]).mark == "good"
     assert summary.seeds([1.0, 1.01]) is None
 
@@ -147,6 +149,7 @@ def test_errors_that_are_not_white_are_told_with_their_size():
     found = summary.innovations(Whiteness(0.001, 0.45), 50, "level")
     assert found.kind == "coloured"
     assert "largest autocorrelation 0.45, p = 0.001" in found.text
+    assert "p < 0.001)" in summary.innovations(Whiteness(0.0, 0.45), 50, "level").text
 
 
 def history(elbo, skipped=0):

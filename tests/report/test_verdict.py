@@ -80,6 +80,12 @@ def test_the_coverage_of_the_worst_output(coverage, level):
     assert (found, reasons) == (level, ["accurate" if level == "use" else "coverage"])
 
 
+def test_an_interval_is_too_wide_only_for_enough_measurements():
+    assert causes(coverage={"level": 1.0}, measured=30)[1] == ["coverage"]
+    assert causes(coverage={"level": 1.0}, measured=29)[1] == ["few rows"]
+    assert causes(coverage={"level": 0.8}, measured=29)[1] == ["few rows", "coverage"]
+
+
 def test_the_coverage_names_the_output_that_is_furthest_off():
     found = decide(GOOD._replace(coverage={"flow": 0.8, "level": 1.0}))
     assert "of flow covers 80.0 % of its measurements: it is too narrow" in str(found)

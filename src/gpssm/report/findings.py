@@ -5,6 +5,7 @@ What another finding explains is left out, so that no two sentences advise again
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, get_args
 
 MOST = 5  # findings on the page
@@ -86,17 +87,28 @@ def select(found: Iterable[Finding]) -> list[Finding]:
     nothing speaks against it: no caution of the same cause, explained or not, and no problem.
     """
     found = list(found)
-    explained = {weaker for each in found for weaker in _EXPLAINS.get(each.kind, ())}
+    unexplained = _unexplained({each.kind for each in found})
     trouble = {each.cause for each in found if each.mark != "good"}
     spoiled = any(each.mark == "problem" for each in found)
     kept = [
         each
         for each in found
-        if (each.kind not in explained if each.mark != "good" else each.cause not in trouble)
+        if (each.kind in unexplained if each.mark != "good" else each.cause not in trouble)
         and not (spoiled and each.mark == "good")
     ]
     first = {cause: [each for each in kept if each.cause == cause] for cause in get_args(Cause)}
     return [_first(each) for each in first.values() if each][:MOST]
+
+
+def _unexplained(kinds: AbstractSet[Kind]) -> set[Kind]:
+    """The kinds that are said. What is left out itself explains nothing."""
+    kept: set[Kind] = set()
+    rest = set(kinds)
+    while rest:
+        strongest = rest - {weaker for each in rest for weaker in _EXPLAINS.get(each, ())}
+        kept |= strongest
+        rest -= strongest | {weaker for each in strongest for weaker in _EXPLAINS.get(each, ())}
+    return kept
 
 
 def _first(found: Sequence[Finding]) -> Finding:

@@ -95,7 +95,7 @@ def _findings(
     found: list[Finding | None] = [
         summary.accuracy(evidence, unmeasured),
         summary.calibration(covered, profiles[worst], names[worst]),
-        summary.middle(_middle_coverage(evaluation)),
+        summary.middle(_middle_coverage(evaluation), evidence.measured),
         summary.own_rows(given.run.seed, seeds, given.baselines, _unit(data), evidence.measured),
     ]
     for d, profile in profiles.items():

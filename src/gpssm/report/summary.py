@@ -27,7 +27,7 @@ from .verdict import (
 
 # Fewer than these are too few to tell: nothing good is said of them.
 FEW_COVERED = 100  # measurements, for intervals that are called calibrated
-FEW_PIT = 30  # measurements, for a bias
+FEW_PIT = 30  # measurements, for a bias and for the 50 % band
 FEW_ERRORS = 100  # one-step errors, for white ones
 FEW_STEPS = 40  # measurements, for the growth of an error
 FEW_TRAINED = 50  # gradient steps, for convergence
@@ -100,8 +100,10 @@ def calibration(coverage: float, profile: Sequence[HorizonBin], name: str) -> Fi
     return mark("narrow", f"{words}: over-confident{where}. Widen the band before you rely on it.")
 
 
-def middle(coverage: float) -> Finding | None:
+def middle(coverage: float, measured: int) -> Finding | None:
     """Whether the 50 % band is calibrated, which can differ from the 95 % band."""
+    if measured < FEW_PIT:
+        return None
     words = f"The 50 % band covers {percent(coverage)}"
     if coverage > 0.5 + _MIDDLE:
         return caution("middle", f"{words}: errors are mostly smaller than the model expects.")
@@ -152,7 +154,8 @@ def horizon(profile: Sequence[HorizonBin], name: str) -> Finding | None:
 
 def innovations(found: Whiteness, errors: int, name: str) -> Finding:
     """Whether the one-step errors are white; only of enough `errors` is that said."""
-    size = f"largest autocorrelation {found.largest:.2f}, p = {found.p_value:.2g}"
+    p = "p < 0.001" if found.p_value < 0.001 else f"p = {found.p_value:.2g}"
+    size = f"largest autocorrelation {found.largest:.2f}, {p}"
     if not found.is_white:
         advice = "short-term forecasts could be better; more states or a smaller k may help"
         return caution("coloured", f"One-step errors of {name} are not white ({size}): {advice}.")

@@ -155,7 +155,8 @@ def _cautions(evidence: Evidence) -> Iterator[Reason]:
         if evidence.rmse >= NO_BETTER * rmse:
             yield Reason(cause, f"{evidence.error} is not below the {rmse:.3g} of a {name}")
             break
-    if not COVERAGE[0] <= evidence.coverage[evidence.worst_covered] <= COVERAGE[1]:
+    highest = COVERAGE[1] if evidence.measured >= FEWEST else 1.0  # few are all covered by chance
+    if not COVERAGE[0] <= evidence.coverage[evidence.worst_covered] <= highest:
         yield _coverage(evidence, evidence.worst_covered)
     yield from _extrapolation(evidence.outside)
     if coloured := {k: each for k, each in evidence.innovations.items() if not each.is_white}:
