@@ -18,7 +18,7 @@ CONTRADICTIONS = (
     ("not yet learned", "has converged"),
     ("rain longer", "has converged"),
     ("nothing was learned", "overfitting"),
-    ("outside the training range", "overfitting."),
+    ("outside the training range", ": overfitting."),
     ("outside the training range", "operation has changed"),
     ("lie (below|above) the measurements", "over-confident"),
     ("lie (below|above) the measurements", "Widen the band"),
@@ -50,7 +50,7 @@ def random_findings(rng):
         measured=int(anything(3, 29, 300)),
         constant=anything((), ("y",)),
     )
-    covered = [float(anything(0.3, 0.8, 0.9, 0.95, 1.0))] * 3 + [anything(0.6, 1.0)]
+    covered = [float(anything(0.3, 0.8, 0.9, 0.95, 0.95, 1.0))] * 3 + [anything(0.6, 1.0)]
     bins = [
         each._replace(rmse=float(anything(1, 2, 8)), known=int(anything(3, 40)))
         for each in profile(*covered)
@@ -67,7 +67,7 @@ def random_findings(rng):
         summary.seeds([1.0, 1.01, anything(1.0, 3.0)]),
     ]
     for name in ("y", "z"):
-        found.append(summary.bias(np.full(40, anything(0.1, 0.5, 0.9)), name))
+        found.append(summary.bias(np.full(40, anything(0.1, *[0.5] * 6, 0.9)), name))
         found.append(summary.horizon(bins, name))
         white = Whiteness(anything(0.001, 0.5), anything(0.1, 0.5))
         found.append(summary.innovations(white, int(anything(20, 500)), name))
@@ -110,6 +110,12 @@ def test_an_explanation_replaces_its_symptoms():
                 caution("bias", "biased")]  # fmt: skip
     assert select([*symptoms, outside]) == [outside]
     assert [each.kind for each in select(symptoms)] == ["overfitting", "bias"]
+
+
+def test_intervals_around_a_biased_forecast_are_not_praised():
+    fine, biased = good("interval", "calibrated"), caution("bias", "below")
+    assert select([fine, biased]) == [biased]
+    assert select([fine]) == [fine]
 
 
 def test_what_is_left_out_explains_nothing():

@@ -85,10 +85,13 @@ def select(found: Iterable[Finding]) -> list[Finding]:
 
     Of one cause the strongest explanation stays, not its symptoms. A good sentence is said where
     nothing speaks against it: no caution of the same cause, explained or not, and no problem.
+    Intervals around a biased forecast are not called calibrated.
     """
     found = list(found)
     unexplained = _unexplained({each.kind for each in found})
-    trouble = {each.cause for each in found if each.mark != "good"}
+    trouble: set[Cause] = {each.cause for each in found if each.mark != "good"}
+    if any(each.kind == "bias" for each in found):
+        trouble.add("interval")
     spoiled = any(each.mark == "problem" for each in found)
     kept = [
         each
