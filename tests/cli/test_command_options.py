@@ -314,6 +314,11 @@ def test_every_part_of_the_wait_has_a_bar_and_quiet_has_none(
     assert shown == ["forecast"]
     assert invoke(*forecast, "--quiet").exit_code == 0
     assert shown == ["forecast"]
+    compare = ["compare", folder, copied, "--overwrite", "--out", tmp_path / "compare.html"]
+    assert invoke(*compare).exit_code == 0
+    assert shown == ["forecast", "scores"]
+    assert invoke(*compare, "--quiet").exit_code == 0
+    assert shown == ["forecast", "scores"]
     asked = []
     monkeypatch.setattr(
         "gpssm.cli.fitting.fit_folder", lambda *_, quiet, **__: asked.append(quiet) or 1 / 0

@@ -182,6 +182,7 @@ def compare(
     runs: o.RunPaths,
     out: o.PageOut = Path("compare.html"),
     overwrite: o.Overwrite = False,
+    quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
     """Compare several runs on one page."""
@@ -189,7 +190,7 @@ def compare(
 
     if len(runs) < 2:
         raise typer.BadParameter("compare needs at least two runs.")
-    compare_command(runs, out, overwrite, as_json)
+    compare_command(runs, out, overwrite, as_json, quiet)
 
 
 @data_app.command("list", epilog="Example: gpssm data list")

@@ -8,6 +8,7 @@ from gpssm.base.errors import ConfigError, expected
 from gpssm.base.files import write_whole
 from gpssm.evaluation.scoring import evaluate, evaluate_baselines
 from gpssm.report.compare import Compared, comparison_page
+from gpssm.training.phase import phase
 from gpssm.workflow.folder import RunFolder, check_own, open_folder
 from gpssm.workflow.scoring import tested_part
 
@@ -42,15 +43,22 @@ def report_command(
         show("\n".join(f"report  {page}" for page in pages))
 
 
-def compare_command(paths: Sequence[Path], out: Path, overwrite: bool, as_json: bool) -> None:
+def compare_command(
+    paths: Sequence[Path], out: Path, overwrite: bool, as_json: bool, quiet: bool = False
+) -> None:
     """One page for several runs."""
     may_write(out, overwrite)
     gpssm.prepare()
     folders = [open_folder(path) for path in paths]
-    compared = [_compared(*pair) for pair in zip(folders, _names(paths), strict=True)]
-    first = folders[0]
-    test = tested_part(first.data)
-    baselines = evaluate_baselines(first.data.train, test, first.protocol, first.trained_on)
+    compared = []
+    with phase("scores", len(folders) + 1, quiet) as tell:
+        for pair in zip(folders, _names(paths), strict=True):
+            compared.append(_compared(*pair))
+            tell()
+        first = folders[0]
+        test = tested_part(first.data)
+        baselines = evaluate_baselines(first.data.train, test, first.protocol, first.trained_on)
+        tell()
     write_whole(out, comparison_page(compared, baselines))
     if as_json:
         scores = {each.name: each.evaluation.to_json() for each in compared}
