@@ -57,6 +57,15 @@ def test_nothing_is_read_back_from_the_disk(fitted):
     assert opened.scoring is None
 
 
+def test_forecasts_of_training_rows_count_as_memory(tmp_path, monkeypatch):
+    """63 training rows and 27 test rows: 6 MB for the test alone, 17 MB with both."""
+    monkeypatch.setattr("gpssm.base.memory.machine_memory", lambda: 12e6)
+    large = config(seeds=1, forecast={"warmup": 4, "particles": 8000})
+    with pytest.raises(ConfigError, match=r"particles 8000 × 90 steps × 2 outputs"):
+        gpssm.fit_folder(large, record(), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
 def test_configuration_and_data_are_written_once(tmp_path, monkeypatch):
     written = []
 

@@ -19,7 +19,7 @@ from gpssm.metrics import Forecast, Scored, Scores, score
 MEAN, ARX = "constant mean", "linear ARX"
 _BASELINE_ROWS = 50_000  # more of them teach a linear model nothing, and take minutes
 _FEW = 100  # of each experiment, at least
-_TRAINING_ROWS = 5_000  # that are simulated after training, the newest ones
+TRAINING_ROWS = 5_000  # that are simulated after training, the newest ones
 
 Spread = Float[np.ndarray, " outputs"]  # standard deviation of each output in training
 # inputs, the outputs that may be seen, how many of them are conditioned on
@@ -221,7 +221,7 @@ def newest(data: Dataset, most: int, longest: int) -> Dataset:
 def _on_own_rows(
     predict: Predict, train: Dataset, protocol: Protocol, spread: Spread | None
 ) -> Evaluation | None:
-    rows = newest(train, _TRAINING_ROWS, protocol.horizon)
+    rows = newest(train, TRAINING_ROWS, protocol.horizon)
     return _evaluation(predict, rows, protocol, spread)
 
 

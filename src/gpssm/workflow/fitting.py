@@ -10,7 +10,7 @@ from gpssm.base.json_text import as_json
 from gpssm.base.startup import disconnect
 from gpssm.data import Dataset
 from gpssm.evaluation.recalibration import cut_folds, recalibrate
-from gpssm.evaluation.scoring import evaluate_baselines
+from gpssm.evaluation.scoring import TRAINING_ROWS, evaluate_baselines, newest
 from gpssm.fitted.fitting import fit, resolve_training
 from gpssm.fitted.memory import check_forecast, check_training
 from gpssm.fitted.run import Run
@@ -113,10 +113,12 @@ def _recalibrated(runs: list[Run], data: Dataset, folds: int, out: Path, **shown
 def _check_memory(config: RunConfig, model: Model, training: Training, data: Dataset) -> None:
     """Raise before training if it, or the forecasts after it, need more than there is."""
     check_training(model, training, config.seeds * training.starts)
-    part = tested_part(data) or data.train
-    steps = [min(len(each), config.forecast.horizon) for each in part]
-    kept = config.seeds * sum(steps) - max(steps)
-    check_forecast(model, max(steps), config.forecast.particles, data.dim_y, kept)
+    test, horizon = tested_part(data), config.forecast.horizon
+    tested = [min(len(each), horizon) for each in test or ()]
+    own = [len(each) for each in newest(config.trained_on(data), TRAINING_ROWS, horizon)]
+    longest = max([*tested, *own, 1])
+    kept = config.seeds * sum(tested) + sum(own) - longest  # those of training rows one by one
+    check_forecast(model, longest, config.forecast.particles, data.dim_y, kept)
 
 
 def _check_folds(config: RunConfig, model: Model, training: Training, data: Dataset) -> None:
