@@ -145,7 +145,9 @@ def test_a_step_without_a_time_column(tmp_path):
     assert answer(*check, "--sampling-time", 0.2, "--resample", 0.6)["rows"] == 20
     result = invoke(*check, "--resample", 0.6)
     assert result.exit_code == 1
-    assert "--resample: got data without a sampling time" in " ".join(result.output.split())
+    said = " ".join(result.output.split())
+    assert "--resample: got data without a sampling time" in said
+    assert said.endswith("Name the time column or the step (--sampling-time).")
 
 
 def test_two_steps_contradict_each_other(tmp_path):

@@ -264,7 +264,7 @@ class Dataset:
         times are read with `gpssm.read(..., resample=step)`. `restore` knows the new rows only.
         """
         if self.sampling_time is None:
-            remedy = "Give sampling_time (--sampling-time), or the column of the time."
+            remedy = "Name the time column or the step (--sampling-time, in Python sampling_time=)."
             given = "data without a sampling time"
             raise DataError(expected("resample", given, "data with one", remedy))
         time, step = self.sampling_time, check_new_step(step)
