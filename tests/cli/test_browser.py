@@ -13,7 +13,9 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from gpssm.report import html
+from gpssm.report.findings import caution
 from gpssm.report.traces import Chart, axis, band, bars, line, points
+from gpssm.report.verdict import Reason, Verdict
 from gpssm.workflow.folder import open_folder
 from gpssm.workflow.scoring import write_report
 from support_tools import NO_SKIP, missing_tool
@@ -161,6 +163,18 @@ def test_a_sentence_stands_where_there_is_no_chart(browser, tmp_path):
         )
         assert ("It <b>diverges</b>." in card.inner_text()) != drawn
     assert page.complaints == []
+    page.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_long_name_widens_no_page(browser, tmp_path, size):
+    words = f"Forecasts of {'x' * 500} lie above the measurements."
+    reason = Verdict("use with care", (Reason("bias", words),), f"gpssm report {'y' * 500}")
+    body = [html.verdict(reason), html.findings([caution("bias", words)])]
+    path = tmp_path / "page.html"
+    path.write_text(html.page("a long name", body, []), encoding="utf-8")
+    page = load_page(browser, path, size, "light")
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
     page.close()
 
 
