@@ -6,7 +6,8 @@
 Every third of a training part is forecast by models that were trained on the rest. Today's default
 is trained beside the two new candidates in the same run. Which candidate counts in a third is
 chosen by the errors in the other thirds. Every fit is a record in `results/horizon/lengths.json`
-as soon as it is there; none is computed twice. Test parts stay closed.
+as soon as it is there; none is computed twice. The models stay in `results/horizon/models`, outside
+of the repository, for other studies of the same folds. Test parts stay closed.
 """
 
 import argparse
@@ -47,8 +48,12 @@ class Job(NamedTuple):
     def key(self) -> tuple[str, ...]:
         return self.name, f"{self.variant} {self.steps}", str(self.fold)
 
+    def model(self, folder: Path) -> Path:
+        """The file of the fitted model."""
+        return folder / "models" / f"{self.name}-{self.variant}-{self.steps}-{self.fold}.gpssm"
 
-def run_job(job: Job) -> dict[str, Any]:
+
+def run_job(job: Job, folder: Path) -> dict[str, Any]:
     """Fit to the rest of the fold, forecast it from a warm-up, and score what follows."""
     import gpssm
     from gpssm.data import DataWarning, Normalisation
@@ -58,7 +63,7 @@ def run_job(job: Job) -> dict[str, Any]:
     from ..common.files import provenance
 
     warnings.simplefilter("ignore", DataWarning)
-    gpssm.prepare()
+    gpssm.prepare(cores=1)  # the other one has a fit of its own
     data = training_part(job.name)
     part, spread = cut_blocks(data, FOLDS)[job.fold], Normalisation.of(data).y_std
     options = dict(VARIANTS[job.variant])
@@ -67,6 +72,8 @@ def run_job(job: Job) -> dict[str, Any]:
     began = time.perf_counter()
     run = gpssm.fit(model, part.train, steps=job.steps, quiet=True, **options)
     seconds = time.perf_counter() - began
+    job.model(folder).parent.mkdir(parents=True, exist_ok=True)
+    run.save(job.model(folder))
     squares, inside, crps = [], [], []
     for experiment in part.test:
         forecast = run.predict(experiment.u, experiment.y[:WARMUP]).after(WARMUP)
@@ -197,7 +204,7 @@ def compute(wanted: Sequence[Job], path: Path, workers: int) -> None:
     missing = [job for job in wanted if read_record(path, job.key) is None]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=1) as pool:
-        running = {pool.submit(run_job, job): job for job in missing}
+        running = {pool.submit(run_job, job, path.parent): job for job in missing}
         for future in as_completed(running):
             job, found = running[future], future.result()
             add_record(path, job.key, found)

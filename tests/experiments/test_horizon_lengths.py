@@ -46,5 +46,5 @@ def test_a_record_is_not_computed_again(tmp_path, monkeypatch):
     path = tmp_path / "lengths.json"
     job = study.Job("tank", "default", 1000, 0)
     study.add_record(path, job.key, {"mean_square": 1.0})
-    monkeypatch.setattr(study, "run_job", lambda job: pytest.fail("computed again"))
+    monkeypatch.setattr(study, "run_job", lambda *_: pytest.fail("computed again"))
     study.compute([job], path, workers=1)
