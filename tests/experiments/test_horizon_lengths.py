@@ -1,7 +1,7 @@
 """The study of sequence lengths: how it chooses, and what it says of records that are known."""
 
 import pytest
-from experiments.horizon import __main__ as study
+from experiments.horizon import lengths as study
 
 
 def fits(errors, coverage=0.9):
