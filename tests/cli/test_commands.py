@@ -728,6 +728,12 @@ def test_a_name_keeps_its_blanks_in_an_error(tmp_path):
     assert "Nearest: ['flow  in']" in line
 
 
+@pytest.mark.parametrize("blank", ["\f", "\v", "\x85", "\u2028"])
+def test_a_path_with_any_line_break_is_told_in_one_line(tmp_path, blank):
+    line = one_line(invoke("predict", tmp_path / "run", f"a{blank}b", "--out", f"a{blank}b"))
+    assert line.startswith("error: ")
+
+
 def test_a_name_with_a_comma_is_told_how_to_be_quoted(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text('"flow, in",y\n1,2\n2,4\n3,5\n')

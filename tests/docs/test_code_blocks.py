@@ -89,7 +89,7 @@ def brief_fits(monkeypatch):
     )
     monkeypatch.setattr("gpssm.study.trials.fit_candidates", gpssm.fit_candidates)
     monkeypatch.setattr("gpssm.report.response.HORIZONS", (30,))
-    monkeypatch.setattr("gpssm.evaluation.scoring._TRAINING_ROWS", 60)
+    monkeypatch.setattr("gpssm.evaluation.scoring.TRAINING_ROWS", 60)
     few = functools.partial(arx, orders=ARX_ORDERS[:2])
     monkeypatch.setattr("gpssm.evaluation.scoring.arx", few)
     # `prepare` sets up the whole process, and this one runs other tests too.

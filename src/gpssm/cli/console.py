@@ -7,7 +7,6 @@ Ctrl-C and SIGTERM.
 import functools
 import inspect
 import os
-import re
 import signal
 import sys
 import warnings
@@ -100,7 +99,7 @@ def _show_warnings(debug: bool, names: dict[str, str]) -> None:
     said: set[str] = set()
 
     def show_once(message: Warning | str, *_: Any, **__: Any) -> None:
-        line = in_options(str(message), names)
+        line = _in_one_line(in_options(str(message), names))
         if line not in said:
             said.add(line)
             say(f"warning: {line}")
@@ -112,7 +111,7 @@ def _show_warnings(debug: bool, names: dict[str, str]) -> None:
 
 def _fail(error: Exception, as_json: bool, names: dict[str, str]) -> None:
     """Print the error on standard error and, with `--json`, an object on standard output."""
-    line = re.sub(r"\s*[\r\n]\s*", " ", _explain(error, names)).strip()  # blanks stay as they are
+    line = _in_one_line(_explain(error, names))
     if as_json:
         show_json({"error": line, "kind": type(error).__name__})
     say(f"error: {line}")
@@ -120,6 +119,11 @@ def _fail(error: Exception, as_json: bool, names: dict[str, str]) -> None:
         sys.stdout.flush()
         os._exit(1)  # a regular exit would wait for the process that is gone
     raise typer.Exit(1) from None
+
+
+def _in_one_line(text: str) -> str:
+    """The same words without a line break of any kind; other blanks stay as they are."""
+    return " ".join(filter(None, map(str.strip, text.splitlines())))
 
 
 def _explain(error: Exception, names: dict[str, str]) -> str:
