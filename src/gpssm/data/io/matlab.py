@@ -1,8 +1,6 @@
 """MAT files before v7.3: variables, fields of structures, and arrays of structures."""
 
-import struct
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import numpy as np
 import scipy.io
 
 from .hdf5 import is_hdf5, read_hdf5
+from .matlab_elements import declared_sizes
 from .opening import oversize
 from .tables import Table
 from .variables import Variable, variables_table, warn_skipped
@@ -22,7 +21,6 @@ _OPAQUE = (
     "or writetable, or save its columns as arrays"
 )
 _KINDS = {"char": "a text", "sparse": "a sparse matrix", "function": "a function"}
-_COMPRESSED, _TAG = 15, 8  # of the elements of a v5 file
 
 
 def read_mat(path: Path) -> Table:
@@ -33,8 +31,8 @@ def read_mat(path: Path) -> Table:
 def _read_v5(path: Path) -> Table:
     variables: list[Variable] = []
     refused: dict[str, str] = {}
-    listed = scipy.io.whosmat(path)
-    for (name, shape, kind), size in zip(listed, _sizes(path, len(listed)), strict=True):
+    sizes = declared_sizes(path)  # before SciPy, which believes a damaged file
+    for (name, shape, kind), size in zip(scipy.io.whosmat(path), sizes, strict=False):
         load = partial(_load, path, name)
         if kind in _NUMBERS:
             variables.append(Variable(path, name, tuple(shape), load))
@@ -107,24 +105,3 @@ def _numbers_of(elements: Sequence[Any]) -> dict[str, np.ndarray]:
         for key, cells in found.items()
         if all(cell.ndim == 0 and cell.dtype.kind in "biuf" for cell in cells)
     }
-
-
-def _sizes(path: Path, count: int) -> list[int]:
-    """Bytes of each variable in memory as the file declares them; 0 where it is older than v5."""
-    if scipy.io.matlab.matfile_version(path)[0] != 1:
-        return [0] * count
-    sizes = list(_declared(path))
-    return [*sizes, *[0] * count][:count]
-
-
-def _declared(path: Path) -> Iterator[int]:
-    with path.open("rb") as file:
-        order = "<" if file.read(128)[126:128] == b"IM" else ">"
-        while len(tag := file.read(_TAG)) == _TAG:
-            kind, size = struct.unpack(f"{order}II", tag)
-            following = file.tell() + size
-            if kind == _COMPRESSED:
-                inner = zlib.decompressobj().decompress(file.read(min(size, 4096)), _TAG)
-                size = struct.unpack(f"{order}II", inner)[1]
-            yield size
-            file.seek(following)
