@@ -53,6 +53,8 @@ def test_everything_comes_back(saved):
         lambda about: about.update(input_names=3),
         lambda about: about.update(experiments=7),
         lambda about: about["experiments"].append({}),
+        lambda about: about["experiments"][0].update(stride={}),
+        lambda about: about["experiments"][0].update(start=float("inf")),
     ],
 )
 def test_a_description_that_does_not_fit_is_a_sentence_with_the_path(saved, change):

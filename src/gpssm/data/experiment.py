@@ -42,6 +42,9 @@ class Experiment:
         _refuse(self.u, lambda rows: ~np.isfinite(rows), f"inputs of {self.label}", wanted)
         wanted = "finite values, or NaN for a missing one"
         _refuse(self.y, np.isinf, f"outputs of {self.label}", wanted)
+        for field in ("start", "stride"):
+            if not isinstance(row := getattr(self, field), int | np.integer):
+                raise DataError(expected(f"{field} of {self.label}", repr(row), "a whole number"))
         if self.part not in ("", *PARTS):
             raise DataError(expected("part", repr(self.part), f"one of {PARTS} or ''"))
         if self.stamps is not None and len(self.stamps) != len(self.y):

@@ -182,11 +182,11 @@ def make_config(file: dict[str, Any], options: dict[str, Any]) -> RunConfig:
     """Merge a file with options of the command line, which win; None: not given."""
     given = {key: value for key, value in options.items() if value is not None}
     merged = {**file, **given}
-    for section in SECTIONS:
-        changes = {k: v for k, v in given.get(section, {}).items() if v is not None}
+    for name in SECTIONS:
+        changes = {k: v for k, v in given.get(name, {}).items() if v is not None}
         replaced = {other for one in changes for other in _REPLACES.get(one, ())}
-        kept = {k: v for k, v in file.get(section, {}).items() if k not in replaced}
-        merged[section] = {**kept, **changes}
+        kept = {k: v for k, v in section(file, name).items() if k not in replaced}
+        merged[name] = {**kept, **changes}
     _check_places(merged)
     config = RunConfig(**merged)
     _check_together(config)
@@ -216,11 +216,12 @@ def _check_together(config: RunConfig) -> None:
         raise ConfigError(expected("test_files", both, "one of them"))
 
 
-def section(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+def section(content: dict[str, Any], name: str, path: Path | None = None) -> dict[str, Any]:
     """A section of a file; empty if there is none."""
     found = content.get(name, {})
     if not isinstance(found, dict):
-        raise ConfigError(expected(f"{path}, {name}", repr(found), f"a section [{name}]"))
+        field = name if path is None else f"{path}, {name}"
+        raise ConfigError(expected(field, repr(found), f"a section [{name}]"))
     return found
 
 
