@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+
 from gpssm.base.errors import DataError
 from gpssm.data.io.files import read_table
 from gpssm.data.io.matlab import read_mat
@@ -99,5 +100,5 @@ def test_arrays_in_arrays_without_end_are_refused(tmp_path):
 def test_the_message_names_the_file(tmp_path):
     path = tmp_path / "log.mat"
     path.write_bytes(damage(saved(path), VALUES, 16393))
-    with pytest.raises(DataError, match="log.mat: got a file that cannot be read"):
+    with pytest.raises(DataError, match=r"log\.mat: got a file that cannot be read"):
         read_table(path)
