@@ -104,11 +104,10 @@ def _add_inputs(
 
 
 def _shade(first: float, last: float) -> dict[str, Any]:
-    """Shade the warm-up."""
+    """Shade the warm-up. The caption names it: a label would lie on the lines of the grid."""
     return {
         "type": "rect", "xref": "x", "yref": "paper", "x0": float(first), "x1": float(last),
         "y0": 0, "y1": 1, "line": {"width": 0}, "fillcolor": "@shade", "layer": "below",
-        "label": {"text": "warm-up", "textposition": "top left", "font": {"size": 10}},
     }  # fmt: skip
 
 
