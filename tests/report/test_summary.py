@@ -76,6 +76,7 @@ def test_no_output_speaks_for_the_others_by_the_size_of_its_numbers():
     baselines = {MEAN: forecast_of(test, [1.0, 1e9], spread), ARX: linear}
     off = forecast_of(test, [0.1, 0.3e9], spread)
     found = summary.accuracy(gather(off, baselines, data.train, data.test, []))
+    assert found.text.startswith("Normalised RMSE of all outputs")
     assert found.mark == "good"  # 0.22 to 0.38 of the spread, though 3e8 is more than 2e8
     assert "0.224" in found.text
     assert "0.381" in found.text

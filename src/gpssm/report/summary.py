@@ -47,7 +47,8 @@ _AS_MUCH = 0.5  # of the growth of a model's error, for that of a linear one to 
 def accuracy(evidence: Evidence, unmeasured: Sequence[str] = ()) -> Finding:
     """Compare the error with the baselines: a constant mean and a linear ARX."""
     rmse, mean, linear, *_ = evidence
-    words = f"{evidence.label} {rmse:.3g}{evidence.unit}, against {mean:.3g} of a constant mean and"
+    label = f"{evidence.label[0].upper()}{evidence.label[1:]}"
+    words = f"{label} {rmse:.3g}{evidence.unit}, against {mean:.3g} of a constant mean and"
     words = f"{words} {linear:.3g} of a linear ARX"
     found = _compared(evidence, words)
     if not unmeasured:
