@@ -178,6 +178,30 @@ def test_a_long_name_widens_no_page(browser, tmp_path, size):
     page.close()
 
 
+def test_the_next_command_is_copied_with_its_blanks_and_breaks_between_words(browser, tmp_path):
+    command = "gpssm fit --config 'runs/two  blanks/config.toml' --starts 3 --out 'runs/a-b-c'"
+    path = tmp_path / "page.html"
+    path.write_text(html.page("next", [html.verdict(Verdict("use", (), command))], []))
+    page = load_page(browser, path, "phone", "light")
+    code = page.locator("#verdict code")
+    assert code.inner_text() == command
+    tops = code.evaluate("e => [...e.children].map(w => w.getClientRects().length)")
+    assert set(tops) == {1}  # no word is broken
+    page.close()
+
+
+def test_a_phone_shows_all_columns_of_the_scores(browser, tmp_path):
+    header = ["all outputs, in units of their standard deviation", "cbf-ssm-50, seed 0"]
+    table = html.table(
+        [*header, "constant mean", "linear ARX"], [["log-likelihood", *["-16927.9"] * 3]]
+    )
+    path = tmp_path / "page.html"
+    path.write_text(html.page("scores", [table], []))
+    page = load_page(browser, path, "phone", "light")
+    assert page.locator(".scroll").evaluate("e => e.scrollWidth <= e.clientWidth")
+    page.close()
+
+
 def test_a_report_with_odd_names_has_all_of_its_charts(browser, folder, tmp_path):
     """Two spaces or a line break in one name once left the page without any chart."""
     found = open_folder(folder)

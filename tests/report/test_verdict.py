@@ -188,7 +188,7 @@ def test_the_page_escapes_names_and_colours_the_level():
     assert 'class="verdict do-not-use"' in text
     assert "&lt;b&gt;" in text
     assert "<b>:" not in text
-    assert "Next: <code>gpssm fit &#x27;a&lt;b&#x27;</code>" in text
+    assert "<span>gpssm</span> <span>fit</span> <span>&#x27;a&lt;b&#x27;</span></code>" in text
     style = Path(html.__file__).with_name("page.css").read_text(encoding="utf-8")
     for level in ("do-not-use", "use-with-care", "use", "not-tested"):
         assert re.search(rf"\.verdict\.{level} {{ color: var\(--\w+\)", style)

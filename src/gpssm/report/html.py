@@ -68,7 +68,8 @@ def verdict(given: Verdict) -> str:
     """The verdict in its colour, why, and the next command."""
     kind = given.level.replace(" ", "-")
     why = "".join(f"<li>{escape(each.text)}</li>" for each in given.reasons)
-    command = f"<p>Next: <code>{escape(given.next_step)}</code></p>" if given.next_step else ""
+    words = " ".join(f"<span>{escape(word)}</span>" for word in given.next_step.split(" "))
+    command = f"<p>Next: <code>{words}</code></p>" if given.next_step else ""
     return (
         f'<div class="verdict {kind}" id="verdict"><b>{given.level.capitalize()}</b>'
         f"<ul>{why}</ul>{command}</div>"
