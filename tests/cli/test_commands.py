@@ -686,12 +686,13 @@ def test_demo_leaves_other_files_alone(name, monkeypatch, tmp_path):
     assert "which is a file" in one_line(invoke("demo", "--out", tmp_path / name))
 
 
-@pytest.mark.parametrize("left", [[".gpssm-demo"], ["two_tanks.gpssm", "report.html"]])
-def test_demo_may_be_repeated(left, monkeypatch, tmp_path):
-    """Also where a version without a marker has been."""
+def test_demo_may_be_repeated_where_its_marker_is(monkeypatch, tmp_path):
+    """A model of one's own may have the name of the demo's: the README saves one."""
     monkeypatch.setattr("gpssm.workflow.demo.main", lambda out, **_: {"out": out})
-    for name in left:
+    for name in ("two_tanks.gpssm", "report.html", "forecast.png"):
         (tmp_path / name).write_text("")
+    assert "holds other files" in one_line(invoke("demo", "--out", tmp_path))
+    (tmp_path / ".gpssm-demo").write_text("")
     assert invoke("demo", "--out", tmp_path).exit_code == 0
 
 

@@ -27,8 +27,8 @@ NEXT = "gpssm fit two_tanks --out runs/two_tanks"  # the same plant as a run of 
 
 
 def is_demo(path: Path) -> bool:
-    """Whether a demo has written the folder; earlier versions left no marker."""
-    return is_marked(path, "demo") or all((path / each).is_file() for each in (MODEL, REPORT))
+    """Whether a demo has written the folder."""
+    return is_marked(path, "demo")
 
 
 def main(out: str | Path = "demo", silent: bool = False, quiet: bool = False) -> dict[str, Any]:
