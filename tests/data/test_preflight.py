@@ -148,6 +148,16 @@ def test_a_short_record_keeps_enough_rows():
     assert checks.decimation([[sine(1900, 7000)[:1900]]]) is None
 
 
+@pytest.mark.parametrize(
+    ("step", "advice"),
+    [(0.002, "0.2 s (--resample 0.2, data.resample(0.2))"), (None, "data.decimate(100) in Python")],
+)
+def test_too_fast_sampling_is_told_with_what_to_do(step, advice):
+    data = Dataset.from_arrays(sine(30_000, 7000), sampling_time=step)
+    (text,) = (each.text for each in checks.preflight(data) if each.check == "sampling")
+    assert advice in text
+
+
 def test_too_fast_and_too_slow_are_told():
     slow = sine(30_000, 7000)
     assert found(slow, u=np.repeat(noise(300), 100)) == {("sampling", "")}

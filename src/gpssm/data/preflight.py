@@ -74,7 +74,7 @@ def preflight(data: Dataset) -> list[Remark]:
     train = data.train if "train" in data.parts else data
     channels = list(_channels(train))
     found = [remark for each in channels for remark in _about_channel(each)]
-    found += _about_sampling(channels)
+    found += _about_sampling(channels, train.sampling_time)
     if "test" in data.parts:
         found += _about_range(data)
     return [*found, *_about_rows(train)]
@@ -185,7 +185,7 @@ def outliers(
 # ---------------------------------------------------------------------- the pace of sampling
 
 
-def _about_sampling(channels: Sequence[Channel]) -> Iterator[Remark]:
+def _about_sampling(channels: Sequence[Channel], step: float | None) -> Iterator[Remark]:
     whole = {each.name: each.scaled for each in channels if not each.is_input}
     clean = [_cleaned(each)[0] for each in whole.values() if len(each.known) >= FEW_ROWS]
     moving = [each for each in clean if np.ptp(each.known) > 0 and not is_flat(each.known)]
@@ -196,6 +196,9 @@ def _about_sampling(channels: Sequence[Channel]) -> Iterator[Remark]:
             f"the outputs change by less than {percent(BARELY)} of their spread in {factor} rows"
         )
         advice = f"keep every {factor}th row, data.decimate({factor}) in Python"
+        if step is not None:
+            new = f"{factor * step:g}"
+            advice = f"resample to a step of {new} s (--resample {new}, data.resample({new}))"
         yield Remark("sampling", "", f"{words}: sampled far too fast; {advice}")
     for each in moving:
         if is_unrelated(each.pieces) and is_unrelated(whole[each.name].pieces):
