@@ -221,7 +221,13 @@ def test_a_header_of_integers_is_no_data(text, tmp_path):
     """What pandas writes for a frame without names: with an index, and without one."""
     path = tmp_path / "log.csv"
     path.write_text(text)
-    data = gpssm.read(path, inputs="0", outputs=["1", "2"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = gpssm.read(path, inputs="0", outputs=["1", "2"])
+    said = [str(each.message) for each in caught]
+    assert [f"{path}: column 1 has no name and was skipped" in each for each in said] == (
+        [True] if text.startswith(",") else []
+    )
     np.testing.assert_array_equal(data[0].u[:, 0], [1, 4])
     assert list(answer("data", "check", path)["columns"][str(path)].values()) == [2, 2, 2]
 
@@ -231,6 +237,14 @@ def test_a_header_may_count_from_one(tmp_path):
     path.write_text("1,2\n0.5,2.25\n0.7,5.5\n")
     data = gpssm.read(path, inputs="1", outputs="2")
     np.testing.assert_array_equal(data[0].y[:, 0], [2.25, 5.5])
+
+
+@pytest.mark.parametrize("text", ["5,7,2\n1,2,3\n2,3,4\n", "0.5,1.5\n0.7,2.5\n"])
+def test_a_table_without_names_is_told(text, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    result = invoke("data", "check", path, "--inputs", "0", "--outputs", "1")
+    assert "row 1 was taken for values, and the columns are called 0, 1, …" in result.stderr
 
 
 def test_an_unclear_header_is_refused(tmp_path):

@@ -5,7 +5,7 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,11 +46,11 @@ def read_text(path: Path) -> Table:
 
 def table_of(path: Path, layout: Layout, commas: bool) -> Table:
     """Columns from the parts of a table; what was skipped is said in a warning."""
-    for remark in layout.remarks:
-        warnings.warn(f"{path}: {remark}.", DataWarning, stacklevel=2)
     names, body = layout.names, layout.body
     if names is None:
         names, body = counted_names(str(path), layout)
+    for remark in [*layout.remarks, *_about_names(layout, names, body)]:
+        warnings.warn(f"{path}: {remark}.", DataWarning, stacklevel=2)
     _refuse_twice(path, names, layout.top)
     rows = np.array([number for number, _ in body], dtype=np.int64)
     series = zip(*(cells for _, cells in body), strict=True) if body else [()] * len(names)
@@ -61,6 +61,15 @@ def table_of(path: Path, layout: Layout, commas: bool) -> Table:
     units = {name: unit for name, unit in named if name and unit}
     title = Path(plain_name(path)).stem
     return Table(str(path), columns, rows=rows, name=title, units=units, decimal_commas=commas)
+
+
+def _about_names(layout: Layout, names: Sequence[str], body: Sequence[Row]) -> Iterator[str]:
+    """Remarks on columns whose names the file does not give."""
+    if layout.names is None and body is layout.body:
+        yield f"row {layout.top} was taken for values, and the columns are called 0, 1, …"
+    for i, name in enumerate(names):
+        if not name and any(not is_missing(cells[i]) for _, cells in body):
+            yield f"column {i + 1} has no name and was skipped; give it one to use it"
 
 
 def _refuse_twice(path: Path, names: Sequence[str], row: int) -> None:
