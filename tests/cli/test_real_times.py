@@ -273,6 +273,24 @@ def test_a_step_of_a_tenth_is_a_tenth(tmp_path):
     assert data.sampling_time == 0.1
 
 
+def test_stamps_of_a_coarse_clock_have_another_remedy_than_one_row_twice(tmp_path):
+    coarse = log(tmp_path / "log.csv", np.round(0.007 * np.arange(40), 2))
+    message = complaint(coarse)
+    assert "12 of 39 time stamps equal to the one before" in message
+    assert "leave the time column out and give the step (--sampling-time" in message
+    assert gpssm.read(coarse, inputs="u", outputs="y", sampling_time=0.007).num_rows == 40
+
+
+def test_a_gap_in_an_input_may_be_held_at_a_new_step(tmp_path):
+    path = log(tmp_path / "log.csv", np.arange(30.0))
+    frame = pd.read_csv(path)
+    frame.loc[4, "u"] = np.nan
+    frame.to_csv(path, index=False)
+    assert "row 6: got a gap in an input" in complaint(path)
+    assert "resample (--resample, in Python resample=), which holds" in complaint(path)
+    assert gpssm.read(path, **COLUMNS, resample=1.0)[0].u[4, 0] == 3.0
+
+
 def test_whole_numbers_stay_whole(tmp_path):
     data = gpssm.read(log(tmp_path / "log.csv", np.arange(5, 35)), **COLUMNS)
     assert data[0].stamps.written().tolist()[:2] == [5, 6]

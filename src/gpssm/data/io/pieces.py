@@ -54,7 +54,7 @@ def unit_notes(table: Table, pieces: Sequence[Piece], timing: Timing) -> tuple[s
     if stamps is None or stamps.unit == 1.0 or timing.unit is not None:
         return ()
     unit, reason = unit_of_time(table, stamps.name, None)
-    change = "--time-unit, in Python time_unit=, changes it"
+    change = "--time-unit or time_unit= changes it"
     return (f"{stamps.name!r} is read in {unit}, as {reason} ({change})",)
 
 
@@ -145,7 +145,10 @@ def _check_values(
     may_pause: bool,
 ) -> None:
     """Raise at an infinite value, and at a gap in an input; if it may pause, at nothing else."""
-    gap = "Fill the gap (inputs are known: you sent them), or start a new experiment there."
+    gap = (
+        "Fill the gap (inputs are known: you sent them), start a new experiment there, or resample "
+        "(--resample, in Python resample=), which holds the last input."
+    )
     finite = "Correct the value; a missing output is an empty cell or NaN."
     for names, values in ((channels.inputs, u[index]), (channels.outputs, y[index])):
         for column, series in zip(names, values.T, strict=True):

@@ -108,12 +108,22 @@ def find_disorder(stamps: Stamps, may_repeat: bool) -> Fault | None:
         )
         return Fault(int(np.argmax(bad)), "no time stamp", "a number", remedy)
     steps = np.diff(seconds)
-    duplicate = "a duplicate time stamp", "Remove one."
     if (steps == 0).any() and not may_repeat:
-        return _fault(stamps, steps == 0, *duplicate)
+        return _fault(stamps, steps == 0, *_about_duplicates(int(np.sum(steps == 0)), len(steps)))
     if (steps < 0).any():
         return _fault(stamps, steps < 0, "an unsorted time stamp", _SORT)
     return None
+
+
+def _about_duplicates(count: int, steps: int) -> tuple[str, str]:
+    """What was found, and what to do: many duplicates come from a clock that rounds."""
+    if count == 1:
+        return "a duplicate time stamp", "Remove one."
+    remedy = (
+        "Remove the repeated rows. If the clock is too coarse, leave the time column out and give "
+        "the step (--sampling-time, in Python sampling_time=)."
+    )
+    return f"{count} of {steps} time stamps equal to the one before", remedy
 
 
 def find_regularity(stamps: Stamps, strict: bool) -> Regularity | Fault:

@@ -84,7 +84,7 @@ def _grid(
         )
         raise DataError(expected("resample", given, f"at most {_MOST} for each row", remedy))
     if rows < MIN_ROWS:
-        given = f"{step:g} s, which leaves {max(rows, 0)} rows of {len(times)}"
+        given = f"{step:g} s, which leaves {max(rows, 0)} of {len(times)} rows"
         raise DataError(expected("resample", given, f"at least {MIN_ROWS}", "Use a smaller step."))
     return begins + step * np.arange(rows)
 
