@@ -108,6 +108,11 @@ def test_a_run_without_a_test_part_says_so(untested):
     assert set(scores["seeds"]["5"]) == {"training"}
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Not tested" in page
+    training = answer("evaluate", out)["scores"]
+    own, mean = training["seeds"]["5"], training["baselines"]["constant_mean"]
+    rmse, of_mean = (each["training"]["outputs"]["level"]["rmse"] for each in (own, mean))
+    words = "nothing was learned" if rmse >= of_mean else "not yet learned"  # in six steps
+    assert words in page
     assert "Are the intervals calibrated?" not in page
     assert "What was learned" in page
 
@@ -122,7 +127,9 @@ def test_commands_work_with_a_run_without_a_test_part(untested, folder, other, t
     assert "pooled" in scores["baselines"]["linear_arx"]
     page = tmp_path / "compare.html"
     assert "all (not tested)" in answer("compare", out, folder, "--out", page)["scores"]
-    assert "has the scores of rows that it was trained on" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "has the scores of rows that it was trained on" in text
+    assert "class=best" not in text  # scores of other rows are not better
 
 
 @pytest.fixture

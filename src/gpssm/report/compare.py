@@ -60,7 +60,7 @@ def comparison_page(
     names = ", ".join(each.name for each in compared)
     body = [
         f"<header><h1>Comparison</h1><p class=muted>{html.escape(names)}</p></header>",
-        html.section("scores", "Scores", _scores(compared, models), note=note),
+        html.section("scores", "Scores", _scores(compared, models, same), note=note),
         *sections,
         html.section("calibration", "Calibration and horizon", html.grid(*cards)),
         html.section("settings", "Different settings", _differences(compared)),
@@ -83,13 +83,13 @@ def _unique(compared: Sequence[Compared]) -> list[Compared]:
     return [replace(each, name=f"{i}: {each.name}") for i, each in enumerate(compared, 1)]
 
 
-def _scores(compared: Sequence[Compared], models: Mapping[str, Evaluation]) -> str:
+def _scores(compared: Sequence[Compared], models: Mapping[str, Evaluation], same: bool) -> str:
     about = [
         ("method", *(each.run.model.name for each in compared)),
         ("states", *(str(each.run.system.model.dim_x) for each in compared)),
         ("seed", *(str(each.run.seed) for each in compared)),
     ]
-    scores = html.score_tables(models, compared[0].data.output_units)
+    scores = html.score_tables(models, compared[0].data.output_units, same)
     return scores + html.table(("", *(each.name for each in compared)), about)
 
 

@@ -101,11 +101,18 @@ def table(
     return f'<div class="scroll"><table>{inside}</table></div>'
 
 
-def score_tables(models: Mapping[str, Evaluation], units: Sequence[str]) -> str:
-    """The scores of several models, one table for each output; the best values are bold."""
+def score_tables(
+    models: Mapping[str, Evaluation], units: Sequence[str], comparable: bool = True
+) -> str:
+    """The scores of several models, one table for each output.
+
+    The best values are bold, where all models forecast the same rows: if they are `comparable`.
+    """
     found = []
     for heading, rows in score_blocks(list(models.values()), units):
-        bold = {(i, 1 + row.best) for i, row in enumerate(rows) if row.best is not None}
+        bold = {
+            (i, 1 + row.best) for i, row in enumerate(rows) if comparable and row.best is not None
+        }
         cells = [(row.label, *row.cells) for row in rows]
         found.append(table((heading or "", *models), cells, bold))
     return "".join(found)

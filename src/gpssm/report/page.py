@@ -40,7 +40,7 @@ def report_page(given: ReportInput, evidence: Evidence, residuals: Residuals | N
 
 def _head(given: ReportInput) -> str:
     data, scores = given.data, given.evaluation.scores
-    unit = _unit(data)
+    unit = unit_of_errors(data)
     what = "RMSE" if data.dim_y == 1 else "RMSE of all outputs, normalised,"
     steps = sum(len(each.y) for each in given.evaluation.open_loop)
     linear = given.baselines[ARX].scores
@@ -96,7 +96,9 @@ def _findings(
         summary.accuracy(evidence, unmeasured),
         summary.calibration(covered, profiles[worst], names[worst]),
         summary.middle(_middle_coverage(evaluation), evidence.measured),
-        summary.own_rows(given.run.seed, seeds, given.baselines, _unit(data), evidence.measured),
+        summary.own_rows(
+            given.run.seed, seeds, given.baselines, unit_of_errors(data), evidence.measured
+        ),
     ]
     for d, profile in profiles.items():
         found.append(summary.bias(pit_values(scored, d), names[d]))
@@ -251,7 +253,7 @@ def _details(given: ReportInput) -> str:
     )  # fmt: skip
 
 
-def _unit(data: Dataset) -> str:
+def unit_of_errors(data: Dataset) -> str:
     """The unit of a single output, after a blank; several outputs are pooled without one."""
     unit = data.output_units[0] if data.dim_y == 1 else ""
     return f" {unit}" if unit else ""

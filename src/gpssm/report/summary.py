@@ -34,6 +34,7 @@ FEW_TRAINED = 50  # gradient steps, for convergence
 FEW_SEEDS = 3
 
 _NOTHING = "nothing was learned"
+_SMALLER_STEPS = "train with a smaller learning_rate"
 _NOTHING_LEFT = "nothing predictable is left"
 _NEAR, _FAR = 0.03, 0.10  # limits on the error of the coverage
 _MIDDLE = 0.12
@@ -240,12 +241,23 @@ def own_rows(
     known = known_training_rmse(evaluations)
     if seed not in known:
         return None
-    rmse = evaluations[seed].scores.overall("rmse")
+    rmse, own = evaluations[seed].scores.overall("rmse"), known[seed]
+    if np.isfinite(own) and not np.isfinite(rmse):
+        return problem("diverged", f"Forecasts diverge: {_SMALLER_STEPS}.")
+    if found := unlearned(seed, known, baselines, unit):
+        return found
+    both = f"{_simulated(own, unit)}, the test part with {rmse:.3g}"
+    return _generalisation(both, rmse / own, _grown(baselines[ARX]), measured)
+
+
+def unlearned(
+    seed: int, known: Mapping[int, float], baselines: Mapping[str, Evaluation], unit: str
+) -> Finding | None:
+    """Whether a seed simulates even its training rows badly; `known`: the RMSEs of all seeds."""
     own, best = known[seed], best_seed(known)
-    if not np.isfinite(own) or not np.isfinite(rmse):
-        words = "Forecasts" if np.isfinite(own) else "Even rows of the training part"
-        return problem("diverged", f"{words} diverge: train with a smaller learning_rate.")
-    words = f"Rows of the training part are simulated with an RMSE of {own:.3g}{unit}"
+    if not np.isfinite(own):
+        return problem("diverged", f"Even rows of the training part diverge: {_SMALLER_STEPS}.")
+    words = _simulated(own, unit)
     if best is not None and seed in failed_seeds(known):
         other = f"{words}, by seed {best} with {known[best]:.3g}"
         advice = "Set `starts` to 3: failed restarts are discarded."
@@ -260,8 +272,11 @@ def own_rows(
         advice = 'Train longer, with several `starts`, or from `start = "linear"`.'
         words = f"{words}, by a linear ARX with {linear_own:.3g}: not yet learned."
         return caution("unlearned", f"{words} {advice}")
-    both = f"{words}, the test part with {rmse:.3g}"
-    return _generalisation(both, rmse / own, _grown(baselines[ARX]), measured)
+    return None
+
+
+def _simulated(rmse: float, unit: str) -> str:
+    return f"Rows of the training part are simulated with an RMSE of {rmse:.3g}{unit}"
 
 
 def _generalisation(both: str, grown: float, linear: float, measured: int) -> Finding:

@@ -1,10 +1,8 @@
 """The report of a run without a test part: what it learned, and how it simulates its own rows."""
 
-from gpssm.evaluation.scoring import MEAN
-
 from . import html, report_data, summary
-from .findings import Finding, problem, select
-from .page import header, model_sections, score_tables
+from .findings import Finding, select
+from .page import header, model_sections, score_tables, unit_of_errors
 from .report_charts import all_charts
 from .report_data import ReportInput
 
@@ -36,9 +34,8 @@ def untested_page(given: ReportInput) -> str:
 
 
 def _findings(given: ReportInput) -> list[Finding]:
-    rmse, mean = (each.scores.overall("rmse") for each in (given.evaluation, given.baselines[MEAN]))
-    found = summary.training(given.run.history.table)
-    if not rmse < mean:
-        words = f"Training rows are simulated with an RMSE of {rmse:.3g}, by their mean with "
-        found.append(problem("nothing learned", f"{words}{mean:.3g}: nothing was learned."))
-    return select(found)
+    """What training rows alone can say: of forecasts of other rows nothing is known."""
+    seed, found = given.run.seed, summary.training(given.run.history.table)
+    known = summary.known_training_rmse({seed: given.evaluation, **given.other_seeds})
+    own = summary.unlearned(seed, known, given.baselines, unit_of_errors(given.data))
+    return select([*found, own] if own else found)
