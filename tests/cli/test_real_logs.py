@@ -157,7 +157,8 @@ def test_latin_1_is_read_with_a_remark(tmp_path):
 def test_a_compressed_text_is_read(suffix, pack, tmp_path):
     path = tmp_path / f"log.csv{suffix}"
     path.write_bytes(pack(GERMAN.encode()))
-    assert check_read(path)[0].name == "log"
+    data = check_read(path)
+    assert (data.name, data[0].name) == ("log", "log")
 
 
 def test_thousands_may_be_grouped_where_another_mark_shows_the_decimals(tmp_path):
@@ -316,6 +317,7 @@ def test_arrays_of_structures_are_read_and_texts_are_said_to_be_skipped(write, t
     assert columns["runs[1].y"] == 5
     listed = invoke("data", "check", path).stdout
     assert "skipped runs[0].note: a text" in listed
+    assert "  runs[0].y: 4 rows\n  " in listed
     assert columns["runs.gain"] == 2
     assert "skipped runs[0].gain" not in listed
 

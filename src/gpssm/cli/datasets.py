@@ -1,6 +1,6 @@
 """`gpssm data list`, `fetch` and `check`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,15 @@ def _columns_command(arguments: Sequence[str], as_json: bool) -> None:
         if not columns:
             raise DataError(expected(source, "no column of numbers", "at least one"))
         show(f"{source}: {max(columns.values())} rows, columns")
-        show("\n".join(f"  {name if name.isprintable() else repr(name)}" for name in columns))
+        show("\n".join(_lines(columns)))
         for name, reason in skipped[source].items():
             show(f"  skipped {name}: {reason}")
     show("Choose with --inputs and --outputs, then check again.")
+
+
+def _lines(columns: Mapping[str, int]) -> Iterator[str]:
+    """Each name, with its number of rows where variables of a file have different ones."""
+    differ = len(set(columns.values())) > 1
+    for name, rows in columns.items():
+        shown = name if name.isprintable() else repr(name)
+        yield f"  {shown}: {rows} rows" if differ else f"  {shown}"

@@ -46,10 +46,10 @@ def read(
     """
     several = [paths] if isinstance(paths, str | Path) else list(paths)
     request = Request.of(outputs, inputs, time, experiment, Timing(time_unit, resample, input_lag))
-    title = name or (Path(several[0]).stem if len(several) == 1 else "data")
     if on_disk:
         folder = cache_folder() / "arrays" if on_disk is True else Path(on_disk)
         files = [converted(path, request, folder) for path in several]
     else:
         files = [check_table(read_table(path), request) for path in several]
+    title = name or (files[0].name if len(files) == 1 else "data")
     return Dataset.from_checked(files, request, sampling_time, units, title)
