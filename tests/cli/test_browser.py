@@ -130,7 +130,7 @@ def test_a_chart_shows_any_name_as_it_is(named_page, i):
 def test_no_name_is_a_link_or_markup(named_page):
     page = named_page
     assert page.locator("figure a, figure b, figure img").count() == 0
-    assert page.locator("script").count() == 3
+    assert page.locator("script").count() == 4
     assert page.complaints == []
     assert [url[:5] for url in page.fetched] == ["file:"]
 

@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpssm.report
@@ -39,9 +40,25 @@ def test_no_name_ends_the_script_that_holds_the_charts():
     assert HOSTILE in json.dumps(json.loads(text), ensure_ascii=False)
 
 
+def test_numbers_that_lines_share_stand_once_in_the_page():
+    """Time is the same for all lines of all outputs: repeated, it fills most of a page."""
+    x, y = np.linspace(0.0, 7.0, 60), np.linspace(3.0, 4.0, 60)
+    lines = [line(x, y, "a", "@blue"), line(x, -y, "b", "@red")]
+    chart = Chart("one", {(d,): {"data": lines, "layout": {}} for d in range(9)})
+    page = html.page("shared", [], [chart])
+    assert page.count("6.7627,") == page.count(",3.9661,") == page.count("-3.9661,") == 1
+    charts, arrays = (
+        json.loads(page.split(f'<script id="{key}" type="application/json">')[1].split("<")[0])
+        for key in ("charts", "arrays")
+    )
+    second = charts["one"]["variants"]["8"]["data"][1]
+    assert arrays[second["x"]["array"]] == pytest.approx(x, abs=1e-4)
+    assert arrays[second["y"]["array"]] == pytest.approx(-y, abs=1e-4)
+
+
 def test_no_name_is_markup():
     page, own = page_of(HOSTILE), page_of("name")
-    assert page.count("<script") == own.count("<script") == 3
+    assert page.count("<script") == own.count("<script") == 4
     assert page.count("<b>") == own.count("<b>")
 
 

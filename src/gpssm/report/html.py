@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from gpssm.base.version import __version__
 from gpssm.evaluation.scoring import Evaluation
@@ -15,20 +16,40 @@ from .traces import Chart
 from .verdict import Verdict
 
 _HERE = Path(__file__).parent
+_LONG = 8  # numbers of an array that is worth a place of its own
 
 
 def page(title: str, body: Iterable[str], charts: Iterable[Chart]) -> str:
     """A self-contained page: style, script, data and plotly.js inside, nothing to fetch."""
-    content = json.dumps({chart.key: chart.to_json() for chart in charts}, allow_nan=False)
+    arrays: dict[tuple[float | None, ...], int] = {}
+    content = {chart.key: _with_places(chart.to_json(), arrays) for chart in charts}
     return Template(_read("page.html")).substitute(
         title=escape(title),
         version=__version__,
         style=_read("page.css"),
         body="\n".join(body),
-        charts=content.replace("<", "\\u003c"),  # no text may end the script
+        charts=_as_script(content),
+        arrays=_as_script([list(each) for each in arrays]),
         plotly=_read("plotly/plotly-basic.min.js"),
         script=_read("page.js"),
     )
+
+
+def _with_places(value: Any, arrays: dict[tuple[float | None, ...], int]) -> Any:
+    """The value with {"array": place} for each list of numbers, which is kept once in `arrays`."""
+    if isinstance(value, dict):
+        return {key: _with_places(each, arrays) for key, each in value.items()}
+    if not isinstance(value, list | tuple):
+        return value
+    if len(value) < _LONG or not all(v is None or type(v) in (int, float) for v in value):
+        return [_with_places(each, arrays) for each in value]
+    return {"array": arrays.setdefault(tuple(value), len(arrays))}
+
+
+def _as_script(content: Any) -> str:
+    """JSON without blanks, in which no text can end the script."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
 
 
 def section(key: str, title: str, *content: str, note: str = "") -> str:

@@ -17,7 +17,16 @@
   const NARROW = 480; // pixels of a chart, below which it is not zoomed
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const touched = window.matchMedia("(hover: none)");
-  const charts = JSON.parse(document.getElementById("charts").textContent);
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  // An array that several lines share stands once in the page: {"array": 3} is its place.
+  const arrays = read("arrays");
+  const whole = (value) => {
+    if (Array.isArray(value)) return value.map(whole);
+    if (!value || typeof value !== "object") return value;
+    if ("array" in value) return arrays[value.array];
+    return Object.fromEntries(Object.entries(value).map(([k, each]) => [k, whole(each)]));
+  };
+  const charts = whole(read("charts"));
   let printing = false;
 
   const colours = () => (dark.matches && !printing ? DARK : LIGHT);
