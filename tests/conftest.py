@@ -47,6 +47,10 @@ with install_import_hook("gpssm", "typechecker.check_types"):
         find_recognition(name)
     find_method(gpssm.Model())
 
+# The reports of these tests are of models that are hardly trained, and never settle. Step responses
+# of 1500 steps would take longer than all else in them.
+gpssm.report.response.HORIZONS = (30,)
+
 
 _MAPPINGS = Path("/proc/self/maps")  # Linux only
 _MANY_MAPPINGS = 35_000  # of the 65 530 that a process may have by default

@@ -88,7 +88,6 @@ def brief_fits(monkeypatch):
         "gpssm.workflow.demo.PROTOCOL", Protocol(warmup=16, horizon=60, particles=20)
     )
     monkeypatch.setattr("gpssm.study.trials.fit_candidates", gpssm.fit_candidates)
-    monkeypatch.setattr("gpssm.report.response.HORIZONS", (30,))
     monkeypatch.setattr("gpssm.evaluation.scoring.TRAINING_ROWS", 60)
     few = functools.partial(arx, orders=ARX_ORDERS[:2])
     monkeypatch.setattr("gpssm.evaluation.scoring.arx", few)

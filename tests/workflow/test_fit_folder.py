@@ -29,7 +29,22 @@ def config(**changes):
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
+def written():
+    """What has been written of configuration and data, by the name of the function that does it."""
+    names = []
+
+    def noted(name):
+        original = getattr(gpssm.workflow.fitting, name)
+        return lambda *values: (names.append(name), original(*values))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("keep_data", "keep_config"):
+            patch.setattr(gpssm.workflow.fitting, name, noted(name))
+        yield names
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory, written):
     out = tmp_path_factory.mktemp("runs") / "two"
     return gpssm.fit_folder(config(), record(), out, quiet=True)
 
@@ -66,21 +81,9 @@ def test_forecasts_of_training_rows_count_as_memory(tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-def test_configuration_and_data_are_written_once(tmp_path, monkeypatch):
-    written = []
-
-    def note(name):
-        original = getattr(gpssm.workflow.fitting, name)
-        monkeypatch.setattr(
-            f"gpssm.workflow.fitting.{name}",
-            lambda *values: (written.append(name), original(*values)),
-        )
-
-    note("keep_data")
-    note("keep_config")
-    for _ in range(2):  # the second call continues, and has nothing to train
-        gpssm.fit_folder(config(seeds=1), record(), tmp_path / "run", quiet=True)
-    assert written.count("keep_data") == 1
+def test_configuration_and_data_are_written_once(fitted, written):
+    assert written == ["keep_data", "keep_config"]
+    gpssm.fit_folder(config(), record(), fitted.path, quiet=True)  # there is nothing to train
     assert written == ["keep_data", "keep_config", "keep_config"]
 
 
