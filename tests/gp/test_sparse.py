@@ -1,5 +1,6 @@
 """The sparse GP against dense Gaussian algebra, GPJax and the exact GP."""
 
+import equinox as eqx
 import gpjax
 import jax
 import jax.numpy as jnp
@@ -54,6 +55,7 @@ def dense(gp: SparseGP, output: int):
     return K, mean, S
 
 
+@eqx.filter_jit
 def factored(gp: SparseGP, dtype=jnp.float64):
     Lz = inducing_cholesky(gp, dtype)
     return factorise(gp, Lz, dtype), Lz
@@ -108,8 +110,10 @@ def test_derivatives_of_the_moments_equal_those_of_the_plain_formula(
     def some_number(moments):
         return jnp.sum(weights[0] * jnp.sin(moments[0]) + weights[1] * jnp.log(moments[1]))
 
-    ours = jax.grad(lambda gp, x: some_number(conditional(factored(gp)[0], x)), argnums=(0, 1))
-    plain = jax.grad(lambda gp, x: some_number(plain_moments(gp, x)), argnums=(0, 1))
+    def gradient(moments):
+        return eqx.filter_jit(jax.grad(lambda *given: some_number(moments(*given)), argnums=(0, 1)))
+
+    ours, plain = gradient(lambda gp, x: conditional(factored(gp)[0], x)), gradient(plain_moments)
     for mine, theirs in zip(
         jax.tree.leaves(ours(gp, x)), jax.tree.leaves(plain(gp, x)), strict=True
     ):
@@ -223,15 +227,17 @@ def test_single_precision_gradients_stay_close_to_double(crowd, bearable, key):
     gp = SparseGP(make_kernel(name, inputs, 1, 0.25, lengthscale), z, q)
     noise, slope = jax.random.normal(keys[3], (2, 4, 500))
 
+    @eqx.filter_jit
+    def gradients(gp, x, dtype):
+        return jax.grad(some_number, argnums=(0, 1))(gp, x, dtype)
+
     def some_number(gp, x, dtype):
         Lz = inducing_cholesky(gp, jnp.float32)  # the jitter is the model's, not the rounding's
         mean, variance = conditional(factorise(gp, Lz, dtype), x.astype(dtype))
         drawn = mean + jnp.sqrt(variance + 1e-4) * noise.astype(dtype)
         return jnp.sum(slope * drawn + 0.5 * jnp.log(variance + 1e-4))
 
-    single, double = (
-        jax.grad(some_number, argnums=(0, 1))(gp, x, dtype) for dtype in (jnp.float32, jnp.float64)
-    )
+    single, double = (gradients(gp, x, dtype) for dtype in (jnp.float32, jnp.float64))
     for ours, oracle in zip(jax.tree.leaves(single), jax.tree.leaves(double), strict=True):
         assert jnp.linalg.norm(ours - oracle) < bearable * jnp.linalg.norm(oracle)
 
@@ -246,7 +252,7 @@ def test_coinciding_inducing_inputs_have_a_finite_gradient():
         mean, variance = conditional(factor, jnp.ones((INPUTS, 4)))
         return jnp.sum(mean) + jnp.sum(variance) + kl_divergence(twin, Lz)
 
-    assert np.isfinite(jax.grad(value)(z)).all()
+    assert np.isfinite(jax.jit(jax.grad(value))(z)).all()
 
 
 @pytest.mark.parametrize(("covariance", "whitened"), [f for f in FAMILIES if f[0] != "delta"])
