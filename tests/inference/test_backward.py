@@ -2,20 +2,23 @@
 
 import math
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpssm.gp import conditional
+from gpssm import gp
 from gpssm.inference import cbf_ssm
 from gpssm.inference.backward import _deliver, _window_signals, plan_windows
 from gpssm.inference.terms import factor_system
 from support import SMALL, backward_pass, make_sequences, make_system
 
+conditional = eqx.filter_jit(gp.conditional)
 
-@settings(max_examples=40)
+
+@settings(max_examples=20)
 @given(length=st.integers(1, 400), lag=st.integers(1, 120))
 def test_windows_deliver_every_step_once_with_enough_future(length, lag):
     """Depth near 2 · lag; each step sees `lag` steps ahead, or all that there are."""
