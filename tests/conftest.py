@@ -1,5 +1,6 @@
 """A strict mode for all tests: double precision, no silent rank promotion, checked shapes."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -54,13 +55,19 @@ gpssm.report.response.HORIZONS = (30,)
 
 _MAPPINGS = Path("/proc/self/maps")  # Linux only
 _MANY_MAPPINGS = 35_000  # of the 65 530 that a process may have by default
+_TESTS = itertools.count(1)
 
 
 @pytest.fixture(autouse=True)
 def few_programs():
-    """Compiled programs are memory mappings: a process with too many of them aborts."""
+    """Compiled programs are memory mappings: a process with too many of them aborts.
+
+    To count them takes as long as a short test, so only every tenth test does.
+    """
     yield
-    if _MAPPINGS.exists() and _MAPPINGS.read_bytes().count(b"\n") > _MANY_MAPPINGS:
+    if next(_TESTS) % 10 or not _MAPPINGS.exists():
+        return
+    if _MAPPINGS.read_bytes().count(b"\n") > _MANY_MAPPINGS:
         jax.clear_caches()
 
 
