@@ -7,7 +7,7 @@ from gpssm import Dataset, Forecast
 from gpssm.data import Experiment
 from gpssm.evaluation.scoring import ARX, Stretch
 from gpssm.metrics import Scored
-from gpssm.report import charts
+from gpssm.report import charts, report_charts
 
 T = np.arange(20.0)
 
@@ -63,3 +63,10 @@ def test_no_two_lines_of_the_forecast_have_the_same_colour():
     found = figure(T[:, None])["data"]
     colors = [each["line"]["color"] for each in found if each.get("showlegend", True)]
     assert len(set(colors)) == len(colors)
+
+
+@pytest.mark.parametrize(("outputs", "shown"), [(1, 30), (2, 30), (3, 20), (6, 10), (70, 1)])
+def test_a_page_shows_no_more_experiments_than_it_has_room_for(outputs, shown):
+    scored = Scored(Forecast(T[None, :, None], np.ones(1), 0, 2), T[:, None])
+    every = tuple(Stretch(Experiment.of(T, name=f"run {i}"), scored) for i in range(30))
+    assert report_charts.shown_stretches(every, outputs) == every[:shown]

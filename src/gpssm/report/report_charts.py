@@ -17,6 +17,7 @@ from .traces import Chart, Variants
 
 _FEEDBACK_LAGS = 5  # negative lags, where a controller would show
 _MOST_AXES = 8  # among which the reader can choose
+_MOST_FORECASTS = 60  # figures, of all outputs and experiments
 _FEWEST = 50  # points of a line, however many figures share them
 
 
@@ -34,9 +35,10 @@ def all_charts(
 
 
 def _forecast_charts(given: ReportInput) -> list[Chart]:
-    data, stretches = given.data, given.evaluation.stretches
+    data, every = given.data, given.evaluation.stretches
     linear = given.baselines[ARX].stretches
-    known = same_stretches(stretches, linear)
+    known = same_stretches(every, linear)
+    stretches = shown_stretches(every, data.dim_y)
     variants: Variants = {}
     most = _share(charts.MAX_POINTS, len(stretches) * data.dim_y)
     for i, stretch in enumerate(stretches):
@@ -45,10 +47,17 @@ def _forecast_charts(given: ReportInput) -> list[Chart]:
         for d in range(data.dim_y):
             variants[d, i] = charts.forecast_figure(stretch, bands, d, data, means, most)
     longest = max(len(each.scored.y) for each in stretches)
-    thinned = f"Only some of {longest} steps are drawn." if longest > most else ""
+    notes = [f"Only some of {longest} steps are drawn."] if longest > most else []
+    if len(stretches) < len(every):
+        notes.append(f"Only the first {len(stretches)} of {len(every)} experiments are shown.")
     labels = with_units(data.output_names, data.output_units)
-    choices = (("output", labels), ("experiment", stretch_names(stretches)))
-    return [Chart("forecast", variants, choices, 500, thinned)]
+    choices = (("output", labels), ("experiment", stretch_names(every)[: len(stretches)]))
+    return [Chart("forecast", variants, choices, 500, " ".join(notes))]
+
+
+def shown_stretches(stretches: tuple[Stretch, ...], outputs: int) -> tuple[Stretch, ...]:
+    """The first experiments, as many as a page has room for."""
+    return stretches[: max(_MOST_FORECASTS // outputs, 1)]
 
 
 def _training_chart(run: Run) -> Chart:
