@@ -54,6 +54,10 @@ def test_the_help_of_a_group_has_an_example_too(group):
     assert "Example: gpssm " in invoke(*group, "--help").output
 
 
+def test_help_offers_nothing_that_changes_the_shell():
+    assert "completion" not in invoke("--help").output
+
+
 def test_help_does_not_wait_for_jax():
     program = "import sys, gpssm.cli; print([m for m in ('jax', 'pandas') if m in sys.modules])"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -423,3 +423,9 @@ def test_the_command_line_refuses_other_units(folder, tmp_path):
 def test_the_remedy_for_another_step_holds_on_the_command_line_too(folder):
     with pytest.raises(DataError, match=r"Give data with a step of 0\.5 s: resample them\.$"):
         gpssm.load(folder / "seed-0.gpssm").check_step(1.0)
+
+
+def test_a_rounded_clock_is_believed_to_twice_its_rounding_over_the_record(tmp_path):
+    """Over 150 rows half a digit of 0.01 s tells 0.1001 s from 0.1 s."""
+    path = log(tmp_path / "log.csv", np.round(0.1001 * np.arange(150), 2))
+    assert gpssm.read(path, inputs="u", outputs="y", time="t").sampling_time == 0.1001

@@ -1,6 +1,7 @@
 """Figures from numbers: which lines they have, and what the reader sees at first."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gpssm import Dataset, Forecast
@@ -70,3 +71,13 @@ def test_a_page_shows_no_more_experiments_than_it_has_room_for(outputs, shown):
     scored = Scored(Forecast(T[None, :, None], np.ones(1), 0, 2), T[:, None])
     every = tuple(Stretch(Experiment.of(T, name=f"run {i}"), scored) for i in range(30))
     assert report_charts.shown_stretches(every, outputs) == every[:shown]
+
+
+def test_every_panel_of_the_training_has_an_axis_with_its_title():
+    steps = np.arange(5.0)
+    table = pd.DataFrame({"elbo": steps, "state_kl": steps, "gradient_norm": 1.0 + steps})
+    found, _ = charts.training_figure(table)
+    titles = [axis["title"]["text"] for name, axis in found["layout"].items() if "yaxis" in name]
+    used = {line["yaxis"].replace("y", "yaxis") for line in found["data"]}
+    assert used <= set(found["layout"])
+    assert len(titles) == len(set(titles)) == len(used) > 1
