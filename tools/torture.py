@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpssm.fitted.integrity import is_sealed
+from gpssm.base.sealing import is_sealed
 from tools import pages
 
 ROOT = Path(__file__).parents[1]

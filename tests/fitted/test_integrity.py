@@ -11,6 +11,7 @@ from test_modelfile import MODELS, change, make_content, read, rewrite
 
 from gpssm import ModelFileError
 from gpssm.base.errors import GpssmWarning
+from gpssm.base.sealing import is_sealed
 from gpssm.fitted import integrity, modelfile
 
 
@@ -30,10 +31,10 @@ def saved(original, tmp_path):
 def test_no_byte_can_be_flipped_unnoticed(original):
     """One bit of each byte: size of the header, JSON, padding, arrays."""
     data = bytearray(original.read_bytes())
-    assert integrity.is_sealed(bytes(data))
+    assert is_sealed(bytes(data))
     for i in range(len(data)):
         data[i] ^= 1 << i % 8
-        assert not integrity.is_sealed(bytes(data)), f"byte {i}"
+        assert not is_sealed(bytes(data)), f"byte {i}"
         data[i] ^= 1 << i % 8
 
 

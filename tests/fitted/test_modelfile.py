@@ -18,8 +18,8 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from gpssm import ModelFileError, Normalisation, Training, cbf_ssm, pr_ssm, vcdt
+from gpssm.base.sealing import sealed
 from gpssm.fitted import modelfile
-from gpssm.fitted.integrity import sealed
 from gpssm.fitted.modelfile import Content
 from gpssm.inference import build
 from gpssm.training import History

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from gpssm.fitted.integrity import sealed
+from gpssm.base.sealing import sealed
 from tools import torture
 
 

@@ -1,51 +1,19 @@
-"""Whether a model file is what was written: its checksum, the sizes it claims, its scales.
-
-The header of a safetensors file is JSON, with our entries among its metadata. It is written in one
-order, so that equal models are equal files. The checksum is that of the whole file with zeros in
-its own place.
-"""
+"""Whether a model file is what was written: its checksum, the sizes it claims, its scales."""
 
 import functools
-import hashlib
-import json
-import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save as serialise
 
 from gpssm.base.errors import DataError, GpssmWarning, ModelFileError, expected
+from gpssm.base.sealing import CHECKSUM, is_sealed
 from gpssm.data import Normalisation
 from gpssm.inference import Model
 
-CHECKSUM = "checksum"
-_BLANK = "0" * 64
-# Inside of another text in the header its quotation marks have backslashes.
-_SEAL = re.compile(rb'"checksum": "([0-9a-f]{64})"')
-_LENGTH = 8  # bytes at the start of the file, the size of the header
 _LOWEST = -700.0  # of an unconstrained scale: softplus of less is zero
-
-
-def sealed(arrays: dict[str, np.ndarray], header: Mapping[str, str]) -> bytes:
-    """A safetensors file with its checksum."""
-    data = serialise(arrays, metadata={**header, CHECKSUM: _BLANK})
-    start = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
-    ordered = json.dumps(json.loads(data[_LENGTH:start]), sort_keys=True).encode()
-    ordered += b" " * (-len(ordered) % _LENGTH)  # the arrays are aligned
-    whole = len(ordered).to_bytes(_LENGTH, "little") + ordered + data[start:]
-    return whole.replace(_entry(_BLANK), _entry(hashlib.sha256(whole).hexdigest()), 1)
-
-
-def is_sealed(data: bytes) -> bool:
-    """Whether the bytes of a file match the checksum in them."""
-    found = _SEAL.search(data)
-    if found is None:
-        return False
-    blank = data[: found.start()] + _entry(_BLANK) + data[found.end() :]
-    return hashlib.sha256(blank).hexdigest().encode() == found[1]
 
 
 def check_seal(path: Path, header: Mapping[str, str], first_sealed: int) -> None:
@@ -56,10 +24,6 @@ def check_seal(path: Path, header: Mapping[str, str], first_sealed: int) -> None
         remedy = "It is damaged: save the model again, or take a copy."
         given = f"{path}, whose content does not match its checksum"
         raise ModelFileError(expected("model file", given, "an unchanged file", remedy))
-
-
-def _entry(checksum: str) -> bytes:
-    return f'"{CHECKSUM}": "{checksum}"'.encode()
 
 
 @functools.cache  # once for all models of a folder

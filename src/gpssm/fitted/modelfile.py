@@ -15,13 +15,14 @@ from safetensors import SafetensorError, safe_open
 
 from gpssm.base.errors import DataError, ModelFileError, expected
 from gpssm.base.files import write_whole
+from gpssm.base.sealing import sealed
 from gpssm.base.version import __version__
 from gpssm.data import Normalisation
 from gpssm.inference import Model, Sequences, System, build
 from gpssm.model import Physics
 from gpssm.training import History, Training
 
-from .integrity import check_content, check_seal, sealed
+from .integrity import check_content, check_seal
 
 FORMAT = 3
 _SEALED = 3  # the first format with a checksum
