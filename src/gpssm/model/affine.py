@@ -26,6 +26,7 @@ from .dynamics import (
     Inputs,
     Learned,
     Moments,
+    Noise,
     Outputs,
     Signals,
     States,
@@ -79,9 +80,18 @@ class Affine(AbstractDynamics):
 
     def start(self, keys: Keys, particles: int) -> Learned:
         """A for each particle, entry by entry."""
-        W, L, s, *_ = self.fixed
         # The fourth child of these keys: a draw of f uses up to three.
-        noise = keys.split(4)[3].normal(self.mean.shape, particles, self.mean.dtype)
+        noise = keys.split(4)[3].normal(self.noise_shape, particles, self.mean.dtype)
+        return self.parameters(noise)
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        """ε, which has the shape of A."""
+        return self.mean.shape
+
+    def parameters(self, noise: Noise) -> Learned:
+        """W + s (m + τ ε) Lᵀ."""
+        W, L, s, *_ = self.fixed
         drawn = self.mean[..., None] + self.std[..., None] * noise
         A = W[..., None] + s[:, None, None] * jnp.einsum("ij,sjn->sin", L, drawn)
         return A.reshape(-1, A.shape[-1])

@@ -21,6 +21,7 @@ Outputs = Float[Array, "outputs n"]  # of a GP
 Learned = Float[Array, "learned n"]
 Hidden = Float[Array, "hidden n"]
 Signals = Float[Array, "signals n"]
+Noise = Float[Array, "*noise n"]  # of the draw of the parameters
 
 
 class AbstractDynamics(eqx.Module):
@@ -29,6 +30,15 @@ class AbstractDynamics(eqx.Module):
     @abstractmethod
     def start(self, keys: Keys, particles: int) -> Learned:
         """One draw of the physical parameters for each particle, for a whole trajectory."""
+
+    @property
+    @abstractmethod
+    def noise_shape(self) -> tuple[int, ...]:
+        """Of the standard normal numbers that a draw of the parameters is made of."""
+
+    @abstractmethod
+    def parameters(self, noise: Noise) -> Learned:
+        """The parameters that these numbers stand for; their mean at zero."""
 
     @abstractmethod
     def parameter_kl(self) -> Float[Array, ""]:
@@ -75,6 +85,15 @@ class Increment(AbstractDynamics):
     def start(self, keys: Keys, particles: int) -> Learned:
         """Nothing to draw."""
         return jnp.zeros((0, keys.batch * particles))
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        """None."""
+        return (0,)
+
+    def parameters(self, noise: Noise) -> Learned:
+        """There are none."""
+        return noise
 
     def parameter_kl(self) -> Float[Array, ""]:
         """Zero: there are no parameters."""

@@ -23,6 +23,7 @@ from .dynamics import (
     Inputs,
     Learned,
     Moments,
+    Noise,
     Outputs,
     Signals,
     States,
@@ -58,8 +59,16 @@ class Hybrid(AbstractDynamics):
         """θ = m + s ε."""
         m = self.parameter_mean
         # The fourth child of these keys: a draw of f uses up to three.
-        noise = keys.split(4)[3].normal(m.shape, particles, m.dtype)
-        return m[:, None] + self.parameter_std[:, None] * noise
+        return self.parameters(keys.split(4)[3].normal(m.shape, particles, m.dtype))
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        """ε, which has the shape of θ."""
+        return self.parameter_mean.shape
+
+    def parameters(self, noise: Noise) -> Learned:
+        """m + s ε."""
+        return self.parameter_mean[:, None] + self.parameter_std[:, None] * noise
 
     def parameter_kl(self) -> Float[Array, ""]:
         """Against N(0, 1), summed over the parameters."""
