@@ -13,7 +13,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 ROOMS = (
     "base", "data", "plots", "metrics", "linear", "gp", "model", "inference",
-    "training", "prediction", "fitted", "evaluation", "report", "workflow", "study", "cli",
+    "training", "prediction", "belief", "fitted", "evaluation", "report", "workflow", "study",
+    "cli",
 )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ if typing.TYPE_CHECKING:
         TrainingError,
     )
     from .base.startup import connect, prepare
+    from .belief import Belief
     from .data import (
         Dataset,
         DataWarning,
@@ -56,6 +57,7 @@ if typing.TYPE_CHECKING:
     )
 
 __all__ = [
+    "Belief",
     "Cluster",
     "ConfigError",
     "DataError",
@@ -109,6 +111,7 @@ __all__ = [
 _NAMES = {
     "base.errors": "ConfigError DataError GpssmError ModelFileError ProcessLostError TrainingError",
     "base.startup": "connect prepare",
+    "belief": "Belief",
     "data": (
         "Dataset DataWarning Experiment Normalisation list_datasets load_dataset read simulate "
         "simulators"
@@ -125,6 +128,7 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _PACKAGES = (
+    "belief",
     "data",
     "evaluation",
     "fitted",

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from gpssm.base.errors import ConfigError, DataError, GpssmWarning, expected
+from gpssm.belief import Belief, Filtered, FilterNoise, FittedModel, Smoothed
+from gpssm.belief.functions import Rollout, Step, rollout_function, step_function
+from gpssm.belief.logs import filter_log, smooth_log
 from gpssm.data import Dataset, Normalisation
 from gpssm.data.alignment import aligned
 from gpssm.data.channels import check_units
@@ -164,6 +168,66 @@ class Run:
         self._check_warmup(len(u), len(y), len(y))
         x = self._rollout(u[None], y[None], len(y), self._particles(particles), seed)
         return np.moveaxis(x[:, :, 0], -1, 0).astype(np.float64)
+
+    def belief(
+        self,
+        kind: str = "ensemble",
+        *,
+        particles: int = 200,
+        seed: int = 0,
+        plants: int | None = None,
+        noise: FilterNoise | None = None,
+    ) -> Belief:
+        """What is known of the state, before the first row: `Belief.update` takes in rows.
+
+        `kind`: `ensemble` (Kalman filter), `particle` (bootstrap filter), or `gaussian` (linearised
+        Kalman filter). `noise`: of the filter, normalised; None: that of the model.
+        """
+        return Belief(self._fitted, kind, particles, seed, plants, noise)
+
+    def load_belief(self, path: str | Path) -> Belief:
+        """Read a belief in this model that `Belief.save` wrote."""
+        return Belief.restored(path, self._fitted)
+
+    def filter(
+        self,
+        u: Float[np.ndarray, "time *inputs"] | None,
+        y: Float[np.ndarray, "time *outputs"],
+        **settings: Any,
+    ) -> Filtered:
+        """Take in a whole log, as a belief with these `settings` does: forecasts of every row."""
+        u = None if u is None else _columns("u", u, len(self.normalisation.u_mean))
+        return filter_log(self.belief(**settings), u, _columns("y", y, self.system.model.dim_y))
+
+    def smooth(
+        self,
+        u: Float[np.ndarray, "time *inputs"] | None,
+        y: Float[np.ndarray, "time *outputs"],
+        *,
+        noise: FilterNoise | None = None,
+    ) -> Smoothed:
+        """States of a log given all of it, by a linearised Kalman smoother."""
+        u = None if u is None else _columns("u", u, len(self.normalisation.u_mean))
+        y = _columns("y", y, self.system.model.dim_y)
+        return smooth_log(self._fitted, u, y, noise)
+
+    def step_function(self) -> Step:
+        """A pure function (x, u) → x one step later, without noise, that JAX can differentiate.
+
+        x are normalised states, u the inputs in the units of the data that act on this step: with
+        `input_delays` each channel is the input of `delay − 1` rows before, and of the next row
+        where the delay is 0.
+        """
+        return step_function(self._fitted)
+
+    def rollout_function(self) -> Rollout:
+        """A pure function (x, u of [time, inputs]) → the outputs after each row of u, as above."""
+        return rollout_function(self._fitted)
+
+    @cached_property
+    def _fitted(self) -> FittedModel:
+        dtype = jnp.dtype(self.training.dtype).name
+        return FittedModel(self.system, self.normalisation, dtype, self.output_names)
 
     def check_step(self, sampling_time: float | None) -> None:
         """Raise if data have another sampling time than those that the model was trained on."""
