@@ -200,7 +200,7 @@ def test_the_likelihood_is_that_of_the_dense_gaussian(model):
 def test_the_derivative_of_the_likelihood_by_the_noises(model):
     log, noise = make_log(), make_noise()
     likelihood = jax.jit(lambda noise: gaussian_log_likelihood(model, noise, *log.on_device))
-    slopes = jax.jit(jax.grad(lambda noise: gaussian_log_likelihood(model, noise, *log.on_device)))(noise)
+    slopes = jax.jit(jax.grad(likelihood))(noise)
     for field in noise._fields:
         for i in range(len(getattr(noise, field))):
             step = 1e-5 * (0.1 + getattr(noise, field)[i])

@@ -22,6 +22,8 @@ _LENGTH = 8  # bytes at the start of the file, the size of the header
 
 def sealed(arrays: dict[str, np.ndarray], header: Mapping[str, str]) -> bytes:
     """A safetensors file with its checksum."""
+    # What is written of an array that is not contiguous is not its content.
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     data = serialise(arrays, metadata={**header, CHECKSUM: _BLANK})
     start = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
     ordered = json.dumps(json.loads(data[_LENGTH:start]), sort_keys=True).encode()

@@ -14,7 +14,9 @@ from gpssm.gp.sparse import inducing_cholesky
 from gpssm.inference import System
 from gpssm.model import AbstractDynamics
 
-_UNIT = 1.0  # variance of the outputs of the training data, by their normalisation
+# Variances: of the outputs of the training data, by their normalisation; hidden states have a
+# spread near that when training starts, and are never thought wider than the last number.
+_UNIT, _WIDEST = 1.0, 9.0
 
 
 class Factored(eqx.Module):
@@ -49,17 +51,11 @@ class Factored(eqx.Module):
 def factored(system: System, dtype: DTypeLike) -> Factored:
     """Factors f in the precision of the parameters, for use in `dtype`.
 
-    The first state is as wide as the training data: outputs have their mean and spread, N(0, 1) in
-    normalised units. Hidden states have μ1 and at least unit variance, which is their scale at the
-    start of training.
+    The first state is as wide as the training data, see `_first_state`.
     """
-    model = system.model
-    gp, initial, outputs = model.transition.gp, model.initial, model.dim_y
+    gp = system.model.transition.gp
     factor = factorise(gp, inducing_cholesky(gp, dtype), dtype)
-    observed = jnp.arange(model.dim_x) < outputs
-    mean = jnp.where(observed, 0.0, initial.mean)
-    variance = jnp.where(observed, _UNIT, jnp.maximum(initial.variance, _UNIT))
-    whole = Factored(model.transition.dynamics, factor, mean, variance)
+    whole = Factored(system.model.transition.dynamics, factor, *_first_state(system))
     return whole.cast(dtype)
 
 
@@ -68,3 +64,20 @@ def as_factored(system: System | Factored) -> Factored:
     if isinstance(system, Factored):
         return system
     return factored(system, system.model.initial.mean.dtype)
+
+
+def _first_state(system: System) -> tuple[Float[Array, " states"], Float[Array, " states"]]:
+    """Mean and variance of a state of which nothing is known but that it is one of this plant.
+
+    Outputs have the mean and spread of the training data, N(0, 1) in normalised units. Hidden
+    states have the mean μ1. Their variance is Σ1, or that of the inducing inputs, which lie where
+    training has visited, but at least one: a forecast from too narrow a start claims too much.
+    """
+    model, outputs = system.model, system.model.dim_y
+    hidden, widths = model.initial.mean[outputs:], model.initial.variance[outputs:]
+    if system.config.physics is None:  # f sees the state itself
+        z = model.transition.gp.inducing_inputs[:, outputs : model.dim_x]
+        widths = jnp.maximum(widths, jnp.mean(jnp.square(z - hidden[None]), axis=0))
+    mean = jnp.concatenate([jnp.zeros(outputs, hidden.dtype), hidden])
+    known = jnp.full(outputs, _UNIT, widths.dtype)
+    return mean, jnp.concatenate([known, jnp.clip(widths, _UNIT, _WIDEST)])

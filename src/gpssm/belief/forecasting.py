@@ -14,6 +14,7 @@ from gpssm.metrics import Forecast
 from .fitted_model import FittedModel
 
 _SHORTEST = 16  # rows of a rollout: shorter ones are cut from it
+_BYTES_OF_A_STATE = 4.0
 _BYTES = 4.0 + 8.0  # of a number in a rollout, and of an output that is kept
 
 
@@ -69,6 +70,13 @@ def even_choice(rng: np.random.Generator, members: int, count: int) -> Int[np.nd
     """Every member about equally often, in random order."""
     chosen = np.resize(rng.permutation(members), count)
     return rng.permutation(chosen)
+
+
+def check_state(plants: int, particles: int, rows: int) -> None:
+    """Raise if the members of all plants do not fit into memory, before and after a row."""
+    what = f"{plants} plants × {particles} particles × {rows} states and outputs"
+    remedy = "Reduce particles, or hold fewer plants in one belief."
+    check_memory(2 * _BYTES_OF_A_STATE * plants * particles * rows, what, remedy)
 
 
 def _length(steps: int) -> int:

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .factored import Factored
 from .fitted_model import FittedModel
 from .mean_step import mean_rollout, mean_step
 
+Values = Array | np.ndarray
 Step = Callable[[Float[Array, " states"], Float[Array, " inputs"]], Float[Array, " states"]]
 Rollout = Callable[
     [Float[Array, " states"], Float[Array, "time inputs"]], Float[Array, "time outputs"]
@@ -19,7 +21,7 @@ def step_function(model: FittedModel) -> Step:
     """(x[t], u[t]) → x[t+1], with normalised states and inputs in the units of the data."""
     factored, to_normal = _ready(model), _inputs(model)
 
-    def step(x: Array, u: Array) -> Array:
+    def step(x: Values, u: Values) -> Array:
         return mean_step(factored, jnp.asarray(x, factored.mean.dtype), to_normal(u))
 
     return step
@@ -28,9 +30,10 @@ def step_function(model: FittedModel) -> Step:
 def rollout_function(model: FittedModel) -> Rollout:
     """(x[t], u[t:t+n]) → y[t+1:t+n+1], with a normalised state, all else in the data's units."""
     factored, to_normal = _ready(model), _inputs(model)
-    mean, std = (jnp.asarray(each, factored.mean.dtype) for each in _output_scales(model))
+    scales = model.normalisation.y_mean, model.normalisation.y_std
+    mean, std = (jnp.asarray(each, factored.mean.dtype) for each in scales)
 
-    def rollout(x: Array, u: Array) -> Array:
+    def rollout(x: Values, u: Values) -> Array:
         states = mean_rollout(factored, jnp.asarray(x, factored.mean.dtype), to_normal(u))
         return mean[None] + std[None] * states[:, : len(mean)]
 
@@ -42,21 +45,15 @@ def _ready(model: FittedModel) -> Factored:
     return model.factored(jnp.dtype(jnp.result_type(float)).name)
 
 
-def _output_scales(model: FittedModel) -> tuple:
-    return model.normalisation.y_mean, model.normalisation.y_std
-
-
-def _inputs(model: FittedModel) -> Callable[[Array], Array]:
+def _inputs(model: FittedModel) -> Callable[[Values], Array]:
+    """From the units of the data to those of the model."""
     dtype = jnp.result_type(float)
-    mean, std = (jnp.asarray(each, dtype) for each in (_scales_of_inputs(model)))
+    scales = model.normalisation.u_mean, model.normalisation.u_std
+    mean, std = (jnp.asarray(each, dtype) for each in scales)
 
-    def to_normal(u: Array) -> Array:
+    def to_normal(u: Values) -> Array:
         u = jnp.asarray(u, dtype)
         lead = (1,) * (u.ndim - 1)
         return (u - mean.reshape(*lead, -1)) / std.reshape(*lead, -1)
 
     return to_normal
-
-
-def _scales_of_inputs(model: FittedModel) -> tuple:
-    return model.normalisation.u_mean, model.normalisation.u_std

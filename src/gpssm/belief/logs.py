@@ -8,10 +8,10 @@ from jaxtyping import Float
 
 from .belief import Belief
 from .fitted_model import FittedModel
-from .inputs import Past, as_rows, check_outputs
+from .inputs import Channels, Past
 from .smoother import smooth
 from .state import FilterNoise
-from .tellings import Telling, observed, telling
+from .tellings import Telling, observed, observed_std, telling
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Smoothed:
 
 def filter_log(belief: Belief, u: object, y: object) -> Filtered:
     """All rows taken in by a belief that has seen none."""
-    record, states = belief.filtered(u, y), belief.model.dim_x
+    record, states = belief.record(u, y), belief.model.dim_x
     mean, covariance = (np.asarray(each, np.float64) for each in record[1:])
     found = telling(belief.model, jax.tree.map(np.asarray, record.info))
     covariances = covariance[..., :states, :states]
@@ -59,9 +59,9 @@ def smooth_log(
     model: FittedModel, u: object, y: object, noise: FilterNoise | None = None
 ) -> Smoothed:
     """The linearised Gaussian smoother over one log; NaN is a missing output."""
-    seen = check_outputs(as_rows("y", y, model.dim_y, None))
-    given = np.zeros((len(seen), 0)) if u is None else as_rows("u", u, model.dim_u, None)
-    aligned = Past(model.delays, None).before(np.asarray(model.normalisation.u(given)), len(seen))
+    channels, past = Channels(model.normalisation, None), Past(model.delays, None)
+    seen = channels.outputs(y)
+    aligned = past.before(channels.of_rows(u, len(seen), past), len(seen))
     mask = ~np.isnan(seen)
     with jax.enable_x64(True):
         # Row t leads to row t+1 here; what the last row leads to is not in the log.
@@ -71,8 +71,7 @@ def smooth_log(
         found = smooth(*parts, leading, normal_y, mask)
         mean, covariance, density = (np.asarray(each) for each in found)
     outputs = observed(mean, model.dim_y, axis=-1)
-    both = observed(observed(covariance, model.dim_y, axis=-1), model.dim_y, axis=-2)
-    std = np.sqrt(np.diagonal(both, axis1=1, axis2=2))
+    std = observed_std(covariance, model.dim_y)
     jacobian = mask.sum(axis=0) @ np.log(model.normalisation.y_std)
     return Smoothed(
         mean[:, : model.dim_x],

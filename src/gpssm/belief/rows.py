@@ -19,7 +19,6 @@ from .state import FilterNoise, Info, OutputForecast
 FAR = 10.0  # spreads of the training data, from their mean
 SURPRISE = 8.0  # standard deviations of the forecast
 PATIENCE = 5  # rows that an output may be left out in a row
-BLOCK = 64  # rows of one call
 
 
 class Carry(NamedTuple):

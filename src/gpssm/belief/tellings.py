@@ -42,7 +42,7 @@ def telling(model: FittedModel, info: Info) -> Telling:
         np.asarray(scales.y_std_back(np.sqrt(variance))),
         np.asarray(scales.y_std_back(innovation)),
         np.asarray(info.nis, np.float64),
-        density,
+        np.asarray(density),
         used,
     )
 
@@ -51,6 +51,12 @@ def observed(values: np.ndarray, outputs: int, axis: int) -> np.ndarray:
     """C x + d along one axis."""
     moved = np.moveaxis(values, axis, -1)
     return np.moveaxis(moved[..., :outputs] + moved[..., -outputs:], -1, axis)
+
+
+def observed_std(covariance: np.ndarray, outputs: int) -> np.ndarray:
+    """Standard deviations of C x + d."""
+    both = observed(observed(covariance, outputs, axis=-1), outputs, axis=-2)
+    return np.sqrt(np.maximum(np.diagonal(both, axis1=-2, axis2=-1), 0.0))
 
 
 def tell_left_out(
