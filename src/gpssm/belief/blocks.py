@@ -38,7 +38,8 @@ class Filtering(NamedTuple):
         if self.plants is None:
             return carry
         plants = self.plants
-        return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], plants, axis=0), carry)
+        repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf[None], plants, axis=0), carry)
+        return repeated._replace(key=carry.key, time=carry.time)
 
     def advance(
         self,
@@ -67,7 +68,10 @@ class Filtering(NamedTuple):
 
     def blank_record(self, carry: Carry, inputs: int) -> Record:
         """What a row tells, with zeros in it."""
-        one = carry if self.plants is None else jax.tree.map(lambda leaf: leaf[0], carry)
+        one = carry
+        if self.plants is not None:
+            one = jax.tree.map(lambda leaf: leaf[0], carry._replace(key=None, time=None))
+            one = one._replace(key=carry.key, time=carry.time)
         dtype = self.factored.mean.dtype
         u, y = np.zeros((1, inputs), dtype), np.zeros((1, len(self.noise.sensor)), dtype)
         arguments = self.factored, self.noise, one, u, y, np.int32(1)

@@ -29,8 +29,8 @@ class Carry(NamedTuple):
     """
 
     state: Any
-    key: UInt32[Array, "*plants words"]
-    time: Int[Array, "*plants"]
+    key: Any  # words of a key, and the number of rows: the same for all plants
+    time: Any
     left_out: Int[Array, "*plants outputs"]
     log_likelihood: Float[Array, "*plants"]
     used: Int[Array, "*plants outputs"]
@@ -87,12 +87,20 @@ def advance_plants(
     y: Float[Array, "plants rows outputs"],
     count: Int[Array, ""],
 ) -> tuple[Carry, Record]:
-    """The same for many plants, `at_once` of them side by side."""
+    """The same for many plants, `at_once` of them side by side. All of them draw the same numbers.
+
+    Key and time have no axis of plants: what is drawn is drawn once, not for each.
+    """
+    together = {"key": carry.key, "time": carry.time}
+    apart = carry._replace(key=None, time=None)
 
     def one(plant: tuple[Carry, Array, Array]) -> tuple[Carry, Record]:
-        return advance(kind, model, noise, *plant, count)
+        mine, u, y = plant
+        after, record = advance(kind, model, noise, mine._replace(**together), u, y, count)
+        return after._replace(key=None, time=None), record
 
-    return jax.lax.map(one, (carry, u, y), batch_size=min(at_once, len(y)))
+    after, record = jax.lax.map(one, (apart, u, y), batch_size=min(at_once, len(y)))
+    return after._replace(key=carry.key, time=carry.time + count), record
 
 
 def _row(
