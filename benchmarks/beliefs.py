@@ -6,10 +6,14 @@ starts. One core: XLA's further threads would cost more than they bring at this 
 """
 
 import argparse
-import resource
+import re
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -66,23 +70,41 @@ def timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def peak_memory() -> float:
+    """Largest memory of this process so far, in MB (Linux; `ru_maxrss` has that of its parent)."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1e3
+
+
+def report(path: str, case: Case) -> None:
+    """One line of the table; memory beside that of the process before it has a belief."""
+    gpssm.prepare(cores=1)
+    run = gpssm.load(path)
+    before, found = peak_memory(), measure(run, case)
+    ms, slow = 1e3 * found["median"], 1e3 * found["p95"]
+    per_second = found["plants"] / found["median"]
+    print(
+        f"| {found['kind']} | {found['plants']} | {ms:.3g} ({slow:.3g}) | {per_second:.3g} "
+        f"| {found['compile']:.2g} | {peak_memory():.0f} ({before:.0f} before) |",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=int, choices=range(len(CASES)), help="one of the cases")
-    chosen = parser.parse_args().only
-    gpssm.prepare(cores=1)
-    run = make_run()
+    parser.add_argument("--case", type=int, choices=range(len(CASES)), help="one of the cases")
+    parser.add_argument("--model", help="a saved run; None: one that is fitted now")
+    given = parser.parse_args()
+    if given.case is not None and given.model:
+        report(given.model, CASES[given.case])
+        return
     print("| filter | plants | ms per update (95 %) | rows/s | compile, s | peak memory, MB |")
-    print("|---|---|---|---|---|---|")
-    for case in CASES if chosen is None else (CASES[chosen],):
-        found = measure(run, case)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # of all cases so far
-        ms, slow = 1e3 * found["median"], 1e3 * found["p95"]
-        per_second = found["plants"] / found["median"]
-        print(
-            f"| {found['kind']} | {found['plants']} | {ms:.3g} ({slow:.3g}) | {per_second:.3g} "
-            f"| {found['compile']:.2g} | {peak:.0f} |"
-        )
+    print("|---|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = given.model or str(make_run().save(Path(folder) / "run.gpssm"))
+        for case in range(len(CASES)):  # each in a process of its own, whose memory it is
+            arguments = ["--case", str(case), "--model", path]
+            subprocess.run([sys.executable, __file__, *arguments], check=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ step says of x[t+1] is a marginal, and no member keeps a function of its own.
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -39,8 +40,12 @@ def standardised(noise: Normals) -> Normals:
 
 
 def normals(key: PRNGKeyArray, rows: int, n: int, dtype: DTypeLike) -> Normals:
-    """Standard normal numbers."""
-    return make_keys(key, 1).normal((rows,), n, dtype)
+    """Standard normal numbers.
+
+    By JAX's own generator: XLA does not put its loop into what the numbers are used for. Those of
+    `Keys.normal` would be drawn again for every use and, with many plants, for every plant.
+    """
+    return jax.random.normal(key, (rows, n), dtype)
 
 
 def first_members(
@@ -69,14 +74,14 @@ def propagate(
 ) -> Cloud:
     """All members one step on; `adjust` what is drawn for the noise."""
     outputs, (rows, n) = len(noise.sensor), members.shape
-    keys_parameters, keys_noise = make_keys(key, 1).split(2)
+    key_parameters, key_noise = jax.random.split(key)
     x, d = split(members, outputs)
-    parameters = model.dynamics.start(keys_parameters, n).astype(x.dtype)
+    parameters = model.dynamics.start(make_keys(key_parameters, 1), n).astype(x.dtype)
     mean, variance = model.moments(parameters, x, jnp.broadcast_to(u[:, None], (len(u), n)))
     means = jnp.concatenate([mean, d])
     added = jnp.concatenate([variance, jnp.zeros_like(d)])
     variances = added + noise.of_a_step[:, None]
-    eps = adjust(keys_noise.normal((rows,), n, x.dtype))
+    eps = adjust(normals(key_noise, rows, n, x.dtype))
     moved = settled(model, means + jnp.sqrt(variances) * eps, outputs)
     return Cloud(moved, _bounded(means), variances, log_weights)
 
