@@ -7,7 +7,8 @@ import pytest
 
 from gpssm import Normalisation, Physics
 from gpssm.belief import FILTERS
-from support_belief import black_box, make_rows, physics_run
+from support import linear_system
+from support_belief import LINEAR, black_box, make_rows, physics_run, run_of
 
 MANY = 10_000
 ROWS = 40
@@ -54,6 +55,24 @@ def test_the_log_of_a_pendulum():
     u, y = own_log(run)
     for kind in ("ensemble", "gaussian"):
         assert_close(run, kind, 0.35, u, y)
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+def test_an_unstable_model_that_sees_nothing_stays_finite(kind):
+    """Thousands of rows without an output; the next outputs tell where the plant is."""
+    A, B = np.array([[1.3, 0.2], [0.0, 1.1]]), np.array([[0.1], [0.2]])
+    variances = np.array([0.01, 0.01]), np.array([0.02]), np.ones(2)
+    run = run_of(linear_system(LINEAR, A, B, *variances), Normalisation.identity(1, 1))
+    y = np.full((4000, 1), np.nan)
+    belief = run.belief(kind).update(np.zeros((4000, 1)), y)
+    assert np.isfinite(belief.mean).all()
+    assert np.isfinite(belief.cov).all()
+    assert np.sqrt(belief.cov[0, 0]) > 1e3
+    belief.update(np.zeros((12, 1)), np.zeros((12, 1)))
+    assert np.isfinite(belief.log_likelihood)
+    if kind != "particle":  # none of its particles is near
+        assert abs(belief.mean[0]) < 1.0
+        assert np.sqrt(belief.cov[0, 0]) < 1.0
 
 
 @pytest.mark.parametrize("kind", FILTERS)

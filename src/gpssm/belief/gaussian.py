@@ -54,7 +54,7 @@ def predict(
     F = jax.scipy.linalg.block_diag(slope, jnp.eye(outputs, dtype=x.dtype))
     Q = jnp.diag(noise.of_a_step) + jax.scipy.linalg.block_diag(added, jnp.zeros((outputs,) * 2))
     covariance = symmetric(F @ state.covariance @ F.T) + Q.astype(x.dtype)
-    return GaussianPrediction(jnp.concatenate([mean, d]), covariance, F)
+    return GaussianPrediction(jnp.concatenate([mean, d]), _bounded(covariance), F)
 
 
 def forecast(noise: FilterNoise, prediction: GaussianPrediction) -> OutputForecast:
@@ -132,6 +132,13 @@ def _linearised(
     by_x, by_noise = pull(jnp.eye(states, dtype=x.dtype))
     by_noise = by_noise.reshape(-1, states)
     return mean[:, 0], by_x.T, jnp.diag(variance[:, 0]) + by_noise.T @ by_noise
+
+
+def _bounded(P: Float[Array, "rows rows"]) -> Float[Array, "rows rows"]:
+    """With standard deviations that stay finite, however long an unstable model runs unseen."""
+    variance = jnp.diagonal(P)
+    shrunk = FARTHEST / jnp.sqrt(jnp.maximum(variance, FARTHEST**2))
+    return P * (shrunk[:, None] * shrunk[None])
 
 
 def _columns(values: Float[Array, " rows"], n: int) -> Float[Array, "rows n"]:
