@@ -7,9 +7,11 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+import scipy.io
 
 import gpssm
 from gpssm.data.io.archive import load_saved_dataset, save_dataset
+from gpssm.data.stamps import Stamps
 
 COLUMNS = {"inputs": "u", "outputs": "y", "time": "t"}
 
@@ -201,3 +203,24 @@ def test_elements_of_an_array_of_structures_keep_their_places(tmp_path, fault):
     with pytest.warns(gpssm.DataWarning, match="skipped"):
         gains = gpssm.read(tmp_path / "log.mat", outputs="runs.gain")
     np.testing.assert_array_equal(gains[0].y[:, 0], [0, np.nan, 2])
+
+
+def test_what_is_no_column_of_an_array_of_structures_is_told(tmp_path):
+    runs = np.empty(2, dtype=object)
+    runs[:] = [{"y": np.arange(4.0), "note": "calm"}, {"y": np.arange(3.0), "note": "rough"}]
+    scipy.io.savemat(tmp_path / "log.mat", {"runs": runs})
+    with pytest.warns(gpssm.DataWarning, match=r"skipped runs\[0\].note, runs\[1\].note"):
+        data = gpssm.read(tmp_path / "log.mat", outputs="runs[1].y")
+    np.testing.assert_array_equal(data[0].y[:, 0], [0, 1, 2])
+
+
+def test_clocks_of_half_days_count_from_one_to_twelve(tmp_path):
+    times = [f"{hour}:00:00 {half}" for half in ("AM", "PM") for hour in (12, *range(1, 12))]
+    data = gpssm.read(log(tmp_path / "log.csv", times), **COLUMNS)
+    assert data.sampling_time == 3600.0
+    with pytest.raises(gpssm.DataError, match="13:00:00 PM"):
+        gpssm.read(log(tmp_path / "wrong.csv", [*times, "13:00:00 PM"]), **COLUMNS)
+
+
+def test_no_stamps_have_no_seconds():
+    assert Stamps("t", np.zeros(0)).seconds.shape == (0,)

@@ -81,3 +81,10 @@ def test_every_panel_of_the_training_has_an_axis_with_its_title():
     used = {line["yaxis"].replace("y", "yaxis") for line in found["data"]}
     assert used <= set(found["layout"])
     assert len(titles) == len(set(titles)) == len(used) > 1
+
+
+def test_shares_of_calibration_are_drawn_over_their_whole_range():
+    layout = charts.coverage_figure({"level": charts.LEVELS})["layout"]
+    for name in ("xaxis", "yaxis"):
+        assert layout[name]["range"] == [0, 1]
+        assert layout[name]["tickformat"] == ".0%"
