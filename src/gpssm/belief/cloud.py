@@ -11,8 +11,6 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from gpssm.gp import make_keys
-
 from .factored import Factored
 from .state import Cloud, FilterNoise, split
 
@@ -76,10 +74,11 @@ def propagate(
     outputs, (rows, n) = len(noise.sensor), members.shape
     key_parameters, key_noise = jax.random.split(key)
     x, d = split(members, outputs)
-    parameters = model.dynamics.start(make_keys(key_parameters, 1), n).astype(x.dtype)
+    drawn = jax.random.normal(key_parameters, (*model.dynamics.noise_shape, n), x.dtype)
+    parameters = model.dynamics.parameters(jnp.sqrt(noise.function) * drawn)
     mean, variance = model.moments(parameters, x, jnp.broadcast_to(u[:, None], (len(u), n)))
     means = jnp.concatenate([mean, d])
-    added = jnp.concatenate([variance, jnp.zeros_like(d)])
+    added = jnp.concatenate([noise.function * variance, jnp.zeros_like(d)])
     variances = added + noise.of_a_step[:, None]
     eps = adjust(normals(key_noise, rows, n, x.dtype))
     moved = settled(model, means + jnp.sqrt(variances) * eps, outputs)

@@ -18,6 +18,8 @@ from .factored import Factored, factored
 from .registry import FILTERS
 from .state import FilterNoise
 
+_POSITIVE = ("process", "sensor")
+
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
@@ -73,7 +75,7 @@ class FittedModel:
             if given is None:
                 return noise.cast(dtype)
             for field, ours, theirs in zip(noise._fields, noise, given, strict=True):
-                _check_variances(field, np.asarray(theirs), ours.shape, field != "disturbance")
+                _check_variances(field, np.asarray(theirs), np.shape(ours), field in _POSITIVE)
             return FilterNoise(*(jnp.asarray(each, dtype) for each in given))
 
     def name(self, output: int) -> str:
@@ -94,7 +96,8 @@ class FittedModel:
 def _check_variances(
     field: str, given: Float[np.ndarray, "..."], shape: tuple[int, ...], positive: bool
 ) -> None:
-    wanted = f"{shape[0]} {'positive' if positive else 'non-negative'} numbers"
+    sign = "positive" if positive else "non-negative"
+    wanted = f"{shape[0]} {sign} numbers" if shape else f"a {sign} number"
     fits = given.shape == shape and np.isfinite(given).all() and (given >= 0).all()
     if not fits or (positive and not (given > 0).all()):
         raise DataError(expected(f"{field} of the noise", given, wanted))

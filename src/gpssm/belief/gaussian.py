@@ -2,14 +2,16 @@
 
 The mean moves by the mean step, the covariance by its derivative F:
 
-    P ← F P Fᵀ + diag(Σx + Var f) + Jθ Jθᵀ
+    P ← F P Fᵀ + diag(Σx) + c (diag(Var f) + Jθ Jθᵀ)
 
-Jθ is the derivative by the noise that uncertain parameters of the dynamics are made of. Nothing is
-drawn, so that the likelihood of the outputs has a derivative by all that it depends on.
+Jθ is the derivative by the noise that uncertain parameters of the dynamics are made of, and c the
+factor `FilterNoise.function`. Nothing is drawn, so that the likelihood of the outputs has a
+derivative by all that it depends on.
 """
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .cloud import FARTHEST, settled
@@ -24,6 +26,8 @@ from .state import (
     split,
 )
 from .symmetric import symmetric
+
+_TOLD_APART = 1e-3  # least singular value: in a thousand rows the two make a difference
 
 
 def start(key: PRNGKeyArray, model: Factored, noise: FilterNoise, n: int) -> GaussianState:
@@ -52,6 +56,7 @@ def predict(
     x, d = split(state.mean, outputs)
     mean, slope, added = _linearised(model, x, u)
     F = jax.scipy.linalg.block_diag(slope, jnp.eye(outputs, dtype=x.dtype))
+    added = noise.function * added
     Q = jnp.diag(noise.of_a_step) + jax.scipy.linalg.block_diag(added, jnp.zeros((outputs,) * 2))
     covariance = symmetric(F @ state.covariance @ F.T) + Q.astype(x.dtype)
     return GaussianPrediction(jnp.concatenate([mean, d]), _bounded(covariance), F)
@@ -110,6 +115,29 @@ def gaussian_log_likelihood(
     state, info = update(key, model, noise, first, y[0], mask[0])
     _, rest = jax.lax.scan(jax.checkpoint(step), state, (u[:-1], y[1:], mask[1:]))
     return info.log_likelihood + jnp.sum(rest)
+
+
+def observable_disturbances(
+    model: Factored, inputs: int, outputs: int
+) -> Bool[np.ndarray, " outputs"]:
+    """For which outputs the data can tell a constant d from a constant error of the states.
+
+    Not where the plant integrates into that output: no x ≠ 0 may have F x = x and C x = d. F is the
+    derivative of a step from the mean of the training data.
+    """
+    F = np.asarray(_slope(model, jnp.zeros(inputs, model.mean.dtype)))
+    rest = np.concatenate([F - np.eye(len(F)), np.eye(outputs, len(F))])
+    found = []
+    for output in np.eye(outputs):
+        column = np.concatenate([np.zeros(len(F)), output])[:, None]
+        sizes = np.linalg.svd(np.hstack([rest, column]), compute_uv=False)
+        found.append(bool(sizes[-1] > _TOLD_APART))
+    return np.array(found)
+
+
+@jax.jit
+def _slope(model: Factored, u: Float[Array, " controls"]) -> Float[Array, "states states"]:
+    return _linearised(model, model.mean, u)[1]
 
 
 def _linearised(

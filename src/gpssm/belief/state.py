@@ -22,22 +22,24 @@ _UNKNOWN_FOR = 100.0  # steps without an output that d has behind it at the star
 class FilterNoise(NamedTuple):
     """Variances: of the process for each state, of sensor and disturbance for each output.
 
-    A disturbance of zero is none: d stays at zero.
+    A disturbance of zero is none: d stays at zero. `function` is a factor of what f and uncertain
+    parameters of the dynamics add to a step: as if drawn anew at every step they are too wide.
     """
 
     process: Float[Array, " states"]
     sensor: Float[Array, " outputs"]
     disturbance: Float[Array, " outputs"]
+    function: Float[Array, ""] | float = 1.0
 
     @classmethod
     def of(cls, system: System) -> "FilterNoise":
         """The noises of the model, which forecasts have too, without a disturbance."""
         process, sensor = system.model.transition.noise, system.model.emission.noise
-        return cls(process, sensor, jnp.zeros_like(sensor))
+        return cls(process, sensor, jnp.zeros_like(sensor), jnp.ones((), sensor.dtype))
 
     def cast(self, dtype: DTypeLike) -> "FilterNoise":
         """The same in another precision."""
-        return jax.tree.map(lambda leaf: leaf.astype(dtype), self)
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self)
 
     @property
     def of_a_step(self) -> Float[Array, " rows"]:

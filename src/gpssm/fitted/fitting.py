@@ -40,6 +40,7 @@ from gpssm.training import (
 )
 from gpssm.training.progress import ProgressFactory, automatic
 
+from .filter_noise import tune_filters
 from .linear_inside import linear_inside
 from .memory import check_training
 from .outcomes import check_failures, check_skipped, tell_lost_starts
@@ -172,7 +173,7 @@ def _fit_runs(
     check_training(model, trainings[0], len(trainings) * trainings[0].starts)
     names, step = (data.input_names, data.output_names), data.sampling_time
     units = data.input_units, data.output_units
-    data = align_inputs(data, model.input_delays)
+    given, data = data, align_inputs(data, model.input_delays)
     held_out = held_out and align_inputs(held_out, model.input_delays)
     with jax.enable_x64(True):
         found, results, fitted = _train_all(
@@ -184,6 +185,8 @@ def _fit_runs(
             fitted, trainings, numbers, results, strict=True
         )
     ]
+    if trainings[0].tune_filter:
+        runs = tune_filters(runs, given, around.quiet)
     kept = _save(runs, around.run_dir)
     check_failures(results, numbers, kept)
     tell_lost_starts(found)

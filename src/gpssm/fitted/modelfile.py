@@ -17,6 +17,7 @@ from gpssm.base.errors import DataError, ModelFileError, expected
 from gpssm.base.files import write_whole
 from gpssm.base.sealing import sealed
 from gpssm.base.version import __version__
+from gpssm.belief import FilterNoise
 from gpssm.data import Normalisation
 from gpssm.inference import Model, Sequences, System, build
 from gpssm.model import Physics
@@ -27,7 +28,7 @@ from .integrity import check_content, check_seal
 FORMAT = 3
 _SEALED = 3  # the first format with a checksum
 _KIND = "gpssm model"
-_HISTORY = "history."
+_HISTORY, _FILTER = "history.", "filter_noise."
 # Where the arrays of a file belong in a system. The names stay when attributes are renamed.
 _PLACES = {
     "initial_state": ".model.initial",
@@ -58,6 +59,7 @@ class Content(NamedTuple):
     sampling_time: float | None = None
     input_units: tuple[str, ...] = ()
     output_units: tuple[str, ...] = ()
+    filter_noise: FilterNoise | None = None
 
 
 def save(path: str | Path, content: Content) -> Path:
@@ -66,6 +68,9 @@ def save(path: str | Path, content: Content) -> Path:
     columns = content.history.columns().items()
     # Numbered, since the file gives its arrays back in the order of their names.
     arrays |= {f"{_HISTORY}{i:02d}.{name}": column for i, (name, column) in enumerate(columns)}
+    if content.filter_noise is not None:
+        noise = content.filter_noise._asdict().items()
+        arrays |= {f"{_FILTER}{name}": np.asarray(each) for name, each in noise}
     described = json.dumps(_describe(content), allow_nan=False)
     header = {"kind": _KIND, "format": str(FORMAT), "content": described}
     return write_whole(path, sealed(arrays, header))
@@ -167,7 +172,20 @@ def _restore(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> Conten
         described.get("sampling_time"),  # files from before have neither a step nor units
         tuple(described.get("input_units", ())),
         tuple(described.get("output_units", ())),
+        _filter_noise(blank, arrays),
     )
+
+
+def _filter_noise(blank: System, arrays: dict[str, np.ndarray]) -> FilterNoise | None:
+    """The noises of filters; None in files from before there were any."""
+    if not any(name.startswith(_FILTER) for name in arrays):
+        return None
+    with jax.enable_x64(True):
+        shapes = FilterNoise.of(blank)._asdict().items()
+        found = FilterNoise(*(_checked(_FILTER + name, leaf, arrays) for name, leaf in shapes))
+    if any((np.asarray(each) < 0).any() for each in found):
+        raise DataError(expected("filter_noise", "negative numbers", "variances"))
+    return found
 
 
 def _checked(name: str, leaf: Any, arrays: dict[str, np.ndarray]) -> jax.Array:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from gpssm.base.errors import ConfigError, DataError, GpssmWarning, expected
 from gpssm.belief import Belief, Filtered, FilterNoise, FittedModel, Smoothed
 from gpssm.belief.functions import Rollout, Step, rollout_function, step_function
 from gpssm.belief.logs import filter_log, smooth_log
+from gpssm.belief.tuning import tuned_noise
 from gpssm.data import Dataset, Normalisation
 from gpssm.data.alignment import aligned
 from gpssm.data.channels import check_units
@@ -39,7 +40,8 @@ from .memory import check_forecast
 class Run:
     """A fitted model with all that a forecast in the units of the data needs.
 
-    `sampling_time` is that of the training data in seconds; None: not known.
+    `sampling_time` is that of the training data in seconds; None: not known. `filter_noise` is that
+    of its beliefs; None: the noises of the model.
     """
 
     system: System
@@ -52,6 +54,7 @@ class Run:
     sampling_time: float | None = None
     input_units: tuple[str, ...] = ()
     output_units: tuple[str, ...] = ()
+    filter_noise: FilterNoise | None = None
 
     @property
     def model(self) -> Model:
@@ -181,9 +184,18 @@ class Run:
         """What is known of the state, before the first row: `Belief.update` takes in rows.
 
         `kind`: `ensemble` (Kalman filter), `particle` (bootstrap filter), or `gaussian` (linearised
-        Kalman filter). `noise`: of the filter, normalised; None: that of the model.
+        Kalman filter). `noise`: of the filter, normalised; None: `filter_noise`, which suits
+        forecasts of the next steps. For long ones give `FilterNoise.of(run.system)`.
         """
-        return Belief(self._fitted, kind, particles, seed, plants, noise)
+        return Belief(self._fitted, kind, particles, seed, plants, noise or self.filter_noise)
+
+    def tune_filter(self, data: Dataset) -> "Run":
+        """The same model with the `filter_noise` under which these data are most likely.
+
+        `fit` does so with the training data. Few data leave the noise as it is.
+        """
+        self.check_data(data)
+        return replace(self, filter_noise=tuned_noise(self._fitted, data) or self.filter_noise)
 
     def load_belief(self, path: str | Path) -> Belief:
         """Read a belief in this model that `Belief.save` wrote."""
@@ -209,7 +221,7 @@ class Run:
         """States of a log given all of it, by a linearised Kalman smoother."""
         u = None if u is None else _columns("u", u, len(self.normalisation.u_mean))
         y = _columns("y", y, self.system.model.dim_y)
-        return smooth_log(self._fitted, u, y, noise)
+        return smooth_log(self._fitted, u, y, noise or self.filter_noise)
 
     def step_function(self) -> Step:
         """A pure function (x, u) → x one step later, without noise, that JAX can differentiate.

@@ -62,6 +62,7 @@ class TrainingOptions(TypedDict, total=False):
     validation_warmup: int
     patience: int | None
     calibrate: bool
+    tune_filter: bool
     checkpoint_steps: int
     checkpoint_seconds: float
 
@@ -152,6 +153,9 @@ class Training(Settings):
     )
     calibrate: bool = Field(
         True, description="after training, set the noise that makes long forecasts most likely"
+    )
+    tune_filter: bool = Field(
+        True, description="after training, set the noise of filters: of beliefs, one step ahead"
     )
     # Checkpoints, if fit has a run_dir
     checkpoint_steps: int = Field(
