@@ -7,7 +7,7 @@ DOCS   := $(VENV)/.docs-ready
 BENCH  := $(VENV)/.bench-ready
 
 .PHONY: bench demo test lint format docs lock clean table1 figure1 figure3a figure3b figure4 cost \
-        scale stability tailsitter torture mutants fuzz horizon
+        scale stability tailsitter torture mutants fuzz horizon belief
 
 demo: $(READY)  ## fit a model to built-in data, forecast, and write a report
 	$(BIN)/gpssm demo
@@ -68,6 +68,9 @@ torture: $(READY)  ## kill a fit 100 times and go on; ARGS="--kills 10" for a sh
 
 horizon: $(READY)  ## longer sequences and a linear model inside, on folds; ARGS="--datasets tank"
 	$(BIN)/python -m experiments.horizon $(ARGS)
+
+belief: $(READY)  ## beliefs in the models of make horizon, on the same folds; ARGS="--datasets tank"
+	$(BIN)/python -m experiments.belief $(ARGS)
 
 docs: $(DOCS)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
