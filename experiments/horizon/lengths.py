@@ -69,7 +69,7 @@ def run_job(job: Job, folder: Path) -> dict[str, Any]:
     states = default_dim_x(data.dim_y)
     model = gpssm.cbf_ssm(dim_x=states, linear_part=options.pop("linear_part", False))
     began = time.perf_counter()
-    run = gpssm.fit(model, part.train, steps=job.steps, quiet=True, **options)
+    run = gpssm.fit(model, part.train, steps=job.steps, quiet=True, tune_filter=False, **options)
     seconds = time.perf_counter() - began
     job.model(folder).parent.mkdir(parents=True, exist_ok=True)
     run.save(job.model(folder))
