@@ -156,10 +156,8 @@ def test_a_report_about_other_data_is_a_page_of_its_own(untested, other):
 def test_the_page_shows_the_evidence_of_the_verdict(folder, monkeypatch, tmp_path):
     """What the verdict follows from is computed once, and the finding speaks of its output."""
     calls, told, calibration = [], [], summary.calibration
-    one_step = gpssm.Run.predict_one_step
-    monkeypatch.setattr(
-        gpssm.Run, "predict_one_step", lambda *a, **k: calls.append(1) or one_step(*a, **k)
-    )
+    taken = gpssm.Run.filter
+    monkeypatch.setattr(gpssm.Run, "filter", lambda *a, **k: calls.append(1) or taken(*a, **k))
     monkeypatch.setattr(
         summary, "calibration", lambda c, p, name: told.append((c, name)) or calibration(c, p, name)
     )

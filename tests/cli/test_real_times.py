@@ -358,7 +358,8 @@ def test_every_use_of_a_model_checks_the_step(folder):
         lambda: run.predict(u, y[:4], sampling_time=1.0),
         lambda: run.outlook(u, y[:4], sampling_time=1.0),
         lambda: run.states(u, y[:4], sampling_time=1.0),
-        lambda: run.predict_one_step(u, y, warmup=4, sampling_time=1.0),
+        lambda: run.filter(u, y, sampling_time=1.0),
+        lambda: run.smooth(u, y, sampling_time=1.0),
     )
     for call in calls:
         with pytest.raises(DataError, match=r"a step of 1 s, expected 0\.5 s, as in training"):

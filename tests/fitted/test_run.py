@@ -115,7 +115,7 @@ def test_a_system_without_inputs_fits_and_forecasts():
     np.testing.assert_array_equal(forecast.particles, other.particles)
     ahead = run.outlook(None, y[:WARMUP], steps=HORIZON)
     assert ahead.mean.shape == forecast.mean.shape
-    assert len(run.predict_one_step(None, y, warmup=WARMUP).mean) == len(y) - WARMUP
+    assert run.filter(None, y).rows.mean.shape == y.shape
 
 
 @pytest.mark.parametrize("name", ["cbf-ssm-50", "cbf-ssm-1"])

@@ -7,7 +7,6 @@ from typing import Any
 import gpssm
 from gpssm.data.preflight import preflight
 from gpssm.report.summary import best_seed
-from gpssm.report.tables import verdict_text
 from gpssm.training import is_first
 from gpssm.workflow.assignments import merge, parse_assignments
 from gpssm.workflow.configuration import make_config, read_config
@@ -52,8 +51,8 @@ def fit_command(
         run = {"run": folder.path, "report": folder.report, "remarks": remarks}
         show_json({**run, "scores": scores})
     else:
-        show(folder.scoring.table())
-        show(verdict_text(folder.scoring.verdict))
+        for each in folder.scoring.shown():
+            show(each)
         show(f"run     {folder.path}\nreport  {folder.report}")
     _tell_failures(folder)
 

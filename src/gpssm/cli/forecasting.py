@@ -13,7 +13,6 @@ from gpssm.data import Dataset, Experiment
 from gpssm.evaluation.scoring import Protocol
 from gpssm.fitted.run import Run
 from gpssm.metrics import Forecast
-from gpssm.report.tables import verdict_text
 from gpssm.training.phase import phase
 from gpssm.workflow.folder import open_folder
 from gpssm.workflow.sources import load_more
@@ -137,5 +136,5 @@ def evaluate_command(
     if as_json:
         show_json({"run": run_path, "scores": scoring.to_json()})
     else:
-        show(scoring.table())
-        show(verdict_text(scoring.verdict))
+        for each in scoring.shown():
+            show(each)

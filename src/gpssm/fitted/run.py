@@ -87,32 +87,6 @@ class Run:
         x = self._rollout(u[None], y[None], conditioned, self._particles(particles), seed)
         return self._forecast(x[:, :, 0], seed, len(y))
 
-    def predict_one_step(
-        self,
-        u: Float[np.ndarray, "time *inputs"] | None,
-        y: Float[np.ndarray, "time *outputs"],
-        *,
-        warmup: int = 16,
-        particles: int | None = None,
-        seed: int = 0,
-        sampling_time: float | None = None,
-    ) -> Forecast:
-        """Forecast every output from the `warmup` steps before it; the first ones have none.
-
-        Its errors are the residuals: white, if the model uses all information of the past.
-        """
-        self.check_step(sampling_time)
-        y = self._measured("y", y)
-        u = self._inputs(u, len(y) if u is None else None)
-        if not self.model.shortest_warmup <= warmup < min(len(u), len(y)) or len(u) != len(y):
-            wanted = f"from {self.model.shortest_warmup} to fewer than the rows of u and y"
-            given = f"{warmup} steps with {len(u)} rows of u and {len(y)} of y"
-            raise DataError(expected("warmup", given, wanted))
-        starts = np.arange(len(y) - warmup)[:, None]
-        u, seen = u[starts + np.arange(warmup + 1)], y[starts + np.arange(warmup)]
-        x = self._rollout(u, seen, warmup, self._particles(particles), seed)
-        return self._forecast(np.swapaxes(x[-1], 0, 1), seed, 0)
-
     def outlook(
         self,
         u: Float[np.ndarray, "*scenarios time inputs"] | None,
@@ -180,13 +154,16 @@ class Run:
         seed: int = 0,
         plants: int | None = None,
         noise: FilterNoise | None = None,
+        sampling_time: float | None = None,
     ) -> Belief:
         """What is known of the state, before the first row: `Belief.update` takes in rows.
 
         `kind`: `ensemble` (Kalman filter), `particle` (bootstrap filter), or `gaussian` (linearised
         Kalman filter). `noise`: of the filter, normalised; None: `filter_noise`, which suits
-        forecasts of the next steps. For long ones give `FilterNoise.of(run.system)`.
+        forecasts of the next steps. For long ones give `FilterNoise.of(run.system)`. With the
+        `sampling_time` of the rows it is compared with that of the training data.
         """
+        self.check_step(sampling_time)
         return Belief(self._fitted, kind, particles, seed, plants, noise or self.filter_noise)
 
     def tune_filter(self, data: Dataset) -> "Run":
@@ -217,8 +194,10 @@ class Run:
         y: Float[np.ndarray, "time *outputs"],
         *,
         noise: FilterNoise | None = None,
+        sampling_time: float | None = None,
     ) -> Smoothed:
         """States of a log given all of it, by a linearised Kalman smoother."""
+        self.check_step(sampling_time)
         u = None if u is None else _columns("u", u, len(self.normalisation.u_mean))
         y = _columns("y", y, self.system.model.dim_y)
         return smooth_log(self._fitted, u, y, noise or self.filter_noise)

@@ -187,8 +187,9 @@ def _residual_section(
     title = "Are the errors predictable?"
     if residuals is None:
         return html.section("residuals", title, note="The test part is too short for this check.")
-    words = "Errors of one-step forecasts. Bars outside the shaded limits mean that the errors are "
-    words += f"partly predictable, and so does a p below 0.01 (Ljung–Box test, {LAGS} lags)."
+    words = "Errors of a filter one step ahead. Bars outside the shaded limits mean that they are "
+    words += f"partly predictable, and so does a p below 0.01 (Ljung–Box test, {LAGS} lags). "
+    words += f"The mean of their squares is {residuals.nis:.2g} of what the filter expects."
     caption = "Of the errors. If they are white, 95 % of the bars are inside."
     cards = [html.card(shown["autocorrelation"], "Autocorrelation", caption)]
     if "crosscorrelation" in shown:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from gpssm.base.errors import DataError
 from gpssm.data import Dataset
 from gpssm.data.preflight import preflight
 from gpssm.evaluation.scoring import Evaluation, Stretch
@@ -16,7 +15,7 @@ from .learned import LearnedFunction, learned_function
 from .verdict import LAGS as LAGS
 from .verdict import Verdict
 
-_RESIDUAL_STEPS = 1000  # of each experiment, at most
+_RESIDUAL_STEPS = 5000  # of each experiment, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,32 +34,34 @@ class ReportInput:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """One-step errors of every stretch that is long enough, and the inputs beside them.
+    """One-step errors of every stretch, and the inputs beside them.
 
-    `records`: the inputs and outputs of each stretch with its warm-up, which has no errors.
+    `records`: the inputs and outputs of each stretch with its warm-up, which has no errors. `nis`:
+    the normalised innovation squared, per measurement; 1 is expected.
     """
 
     errors: list[np.ndarray]
     inputs: list[np.ndarray]
     records: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    nis: float = np.nan
 
 
 def one_step_errors(run: Run, evaluation: Evaluation) -> Residuals | None:
-    """One-step errors; None if every test record is shorter than a warm-up."""
-    errors, inputs, records = [], [], []
+    """The errors of a belief after the warm-up; None where there is no measurement."""
+    errors, inputs, records, tellings = [], [], [], []
     for stretch in evaluation.stretches:
         u, y = stretch.u[:_RESIDUAL_STEPS], stretch.scored.y[:_RESIDUAL_STEPS]
-        warmup = stretch.scored.forecast.warmup
-        try:
-            forecast = run.predict_one_step(u, y, warmup=warmup)
-        except DataError:
-            continue  # too short for one window
-        rest = y[warmup:] - forecast.mean
+        warmup, rows = stretch.scored.forecast.warmup, run.filter(u, y).rows
+        rest = (y - rows.mean)[warmup:]
         if np.isfinite(rest).any(axis=0).all():
             errors.append(rest)
             inputs.append(u[warmup:])
             records.append((u, y))
-    return Residuals(errors, inputs, records) if errors else None
+            tellings.append((np.sum(rows.nis[warmup:]), np.sum(rows.used[warmup:])))
+    if not errors:
+        return None
+    nis, used = np.sum(tellings, axis=0)
+    return Residuals(errors, inputs, records, float(nis / max(used, 1)))
 
 
 def around_the_test(given: ReportInput) -> LearnedFunction:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rich.console import Console
+from rich.text import Text
 
 from gpssm.base.startup import prepare
 from gpssm.data import load_dataset
@@ -15,7 +16,6 @@ from gpssm.evaluation.scoring import Protocol
 from gpssm.fitted.fitting import fit
 from gpssm.inference import cbf_ssm
 from gpssm.report import plot_forecast
-from gpssm.report.tables import verdict_text
 from gpssm.report.verdict import Remedy
 
 from .folder import is_marked, mark
@@ -43,8 +43,8 @@ def main(out: str | Path = "demo", silent: bool = False, quiet: bool = False) ->
     tanks, commands = cbf_ssm(dim_x=2, k=1), dict.fromkeys(get_args(Remedy), NEXT)
     run = fit(tanks, data.train, steps=1500, learning_rate=0.02, seed=0, quiet=quiet)
     scoring = score(run, data, protocol=PROTOCOL, commands=commands, quiet=quiet)
-    console.print(scoring.table())
-    console.print(verdict_text(scoring.verdict), soft_wrap=True)
+    for each in scoring.shown():
+        console.print(each, soft_wrap=isinstance(each, Text))
     forecast, y = scoring.seeds[run.seed].stretches[0].scored
     figure = out / FIGURE
     plot_forecast(

@@ -6,16 +6,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.table import Table
+from rich.text import Text
 
 from gpssm.base.errors import DataError, expected
 from gpssm.base.files import write_whole
 from gpssm.data import Dataset
-from gpssm.evaluation.scoring import DEFAULT, Evaluation, Protocol, evaluate, evaluate_baselines
+from gpssm.data.channels import with_units
+from gpssm.evaluation.scoring import (
+    ARX,
+    DEFAULT,
+    Evaluation,
+    Protocol,
+    evaluate,
+    evaluate_baselines,
+)
 from gpssm.fitted.run import Run
+from gpssm.report.one_step import OneStep, one_step_scores, one_step_table
 from gpssm.report.page import report_page
 from gpssm.report.report_data import ReportInput, Residuals, one_step_errors
 from gpssm.report.summary import failed_seeds
-from gpssm.report.tables import score_table
+from gpssm.report.tables import score_table, verdict_text
 from gpssm.report.untested import untested_page
 from gpssm.report.verdict import Evidence, Remedy, Verdict, decide, gather, not_tested
 from gpssm.training.phase import phase
@@ -64,12 +74,26 @@ class Scoring:
             "tested": self.tested,
             "verdict": {"seed": self.chosen, **self.verdict.to_json()},
             "units": dict(zip(names, self.output_units, strict=True)),
+            "one_step": {n: each.to_json() for n, each in zip(names, self.one_step, strict=False)},
             "seeds": {str(seed): each.to_json() for seed, each in self.seeds.items()},
             "baselines": {
                 name.lower().replace(" ", "_"): each.to_json()
                 for name, each in self.baselines.items()
             },
         }
+
+    @property
+    def one_step(self) -> list[OneStep]:
+        """Errors of the chosen seed one step ahead, by output; none without a test part."""
+        residuals, linear = self.assessment.residuals, self.baselines[ARX].linear
+        return one_step_scores(residuals, linear, self.method) if residuals else []
+
+    def shown(self) -> list[Table | Text]:
+        """For the terminal: the tables of scores, and the verdict."""
+        names = self.seeds[self.chosen].scores.output_names
+        labels, ahead = with_units(names, self.output_units), self.one_step
+        tables = [self.table(), *([one_step_table(ahead, labels)] if ahead else [])]
+        return [*tables, verdict_text(self.verdict)]
 
     def table(self) -> Table:
         """For the terminal: how far, from how much, and all scores."""
