@@ -1,5 +1,6 @@
 """Filters and smoother on linear models, where a dense Gaussian of all states is exact."""
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -201,7 +202,7 @@ def test_the_derivative_of_the_likelihood_by_the_noises(model):
     log, noise = make_log(), make_noise()
     likelihood = jax.jit(lambda noise: gaussian_log_likelihood(model, noise, *log.on_device))
     slopes = jax.jit(jax.grad(likelihood))(noise)
-    for field in noise._fields:
+    for field in ("process", "sensor", "disturbance"):
         for i in range(len(getattr(noise, field))):
             step = 1e-5 * (0.1 + getattr(noise, field)[i])
             ends = [
@@ -238,6 +239,23 @@ def test_without_uncertainty_the_linear_part_is_the_linear_model():
     log = make_log()
     found = gaussian_log_likelihood(affine_model(1e-6), make_noise(), *log.on_device)
     np.testing.assert_allclose(found, dense(log, DISTURBANCE, STEPS)[1], atol=1e-3)
+
+
+def test_the_factor_of_the_function_is_that_of_its_uncertainty():
+    """c = 1/4 of what f adds is what half as wide weights add, and has a derivative."""
+    log, noise = make_log(), make_noise()
+    likelihood = jax.jit(partial(gaussian_log_likelihood, affine_model(0.4)))
+    quarter = likelihood(noise._replace(function=jnp.asarray(0.25)), *log.on_device)
+    half_as_wide = gaussian_log_likelihood(affine_model(0.2), noise, *log.on_device)
+    np.testing.assert_allclose(quarter, half_as_wide, rtol=1e-6)
+
+    def by_factor(c: jax.Array) -> jax.Array:
+        return likelihood(noise._replace(function=c), *log.on_device)
+
+    ends = [by_factor(jnp.asarray(0.25 + step)) for step in (-1e-5, 1e-5)]
+    slope = jax.grad(by_factor)(jnp.asarray(0.25))
+    np.testing.assert_allclose(slope, (ends[1] - ends[0]) / 2e-5, rtol=1e-4)
+    assert abs(slope) > 1.0
 
 
 def test_an_uncertain_linear_part_widens_a_step_by_what_its_draws_do():
