@@ -58,6 +58,12 @@ VALUES = HEADER + TAG + 16 + 16 + 8
         (HEADER + 4, 2**31, "the file ends"),
         (HEADER, 9, "where an array should begin"),
         (HEADER + TAG + 24, 2**30, "an array of shape"),
+        (VALUES, 14, "an array in one with flags 0x6"),
+        (HEADER + TAG + 16, 14, "an array in one"),
+        (HEADER + TAG, 5, "begins with type 5"),
+        (HEADER + TAG + 4, 4, "begins with type 6 and 4 bytes"),
+        (HEADER + TAG + 8, 0x0806, "flags 0x806 of 4 elements"),  # complex, which it is not
+        (HEADER + TAG + 8, 0x0005, "flags 0x5 of 4 elements"),  # sparse
     ],
 )
 def test_a_damaged_element_is_refused(tmp_path, place, value, reason):
@@ -90,8 +96,9 @@ def test_arrays_in_arrays_without_end_are_refused(tmp_path):
     path = tmp_path / "log.mat"
     saved(path)
     header, inner = path.read_bytes()[:HEADER], b""
+    cell = struct.pack("<10I", 6, 8, 1, 0, 5, 8, 1, 1, 1, 0)  # flags, dimensions, no name
     for _ in range(60):
-        inner = struct.pack("<II", 14, len(inner)) + inner
+        inner = struct.pack("<II", 14, len(cell + inner)) + cell + inner
     path.write_bytes(header + inner)
     with pytest.raises(ValueError, match="deep"):
         declared_sizes(path)

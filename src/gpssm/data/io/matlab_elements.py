@@ -16,8 +16,11 @@ import scipy.io
 
 _V5, _HEADER = 1, 128  # what SciPy calls the version of v5; bytes before its first element
 _TAG, _CHUNK = 8, 2**16
-_ARRAY, _COMPRESSED, _INT32, _UINT32 = 14, 15, 5, 6
+_ARRAY, _COMPRESSED, _UINT32 = 14, 15, 6
 _SPARSE = 5  # a class of arrays
+# Elements of an array before its values, and of the values, for classes that hold numbers or text.
+_BEFORE, _VALUES = 3, {4: 1, _SPARSE: 3, **dict.fromkeys(range(6, 16), 1)}
+_COMPLEX = 0x0800  # a flag beside the class: another element has the imaginary part
 _KNOWN = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 16, 17, 18})  # types of elements
 _DEEPEST = 50  # arrays in arrays
 _V4_HEADER, _V4_BYTES = 20, (8, 4, 4, 2, 2, 1)  # of a value, by its type
@@ -79,22 +82,25 @@ def _check_array(stream: BinaryIO | _Unpacked, size: int, order: str, depth: int
     """Read to the end of an array of this size, whose content must fit into it."""
     if depth > _DEEPEST:
         raise ValueError(f"arrays in arrays, more than {_DEEPEST} deep")
-    left, place, kind_of_array = size, 0, 0
+    left, place, flags = size, 0, 0
     while left >= _TAG:
         tag, used = _read_tag(stream, order)
         left -= used
         if tag.kind not in _KNOWN or tag.size > (left if tag.small is None else 4):
             raise ValueError(f"an element of type {tag.kind} and {tag.size} bytes")
         if tag.kind == _ARRAY:
+            if place < _BEFORE or flags & 0xFF in _VALUES:
+                raise ValueError(f"an array in one with flags {flags:#x}")
             _check_array(stream, tag.size, order, depth + 1)
         else:
             content = _content(stream, tag, keep=place < 2)
-            if place == 0 and tag.kind == _UINT32 and content:
-                kind_of_array = struct.unpack(f"{order}I", content[:4])[0] & 0xFF
-            if place == 1 and tag.kind == _INT32:
-                _check_dimensions(content, order, kind_of_array, size)
+            if place == 0:
+                flags = _flags(tag, content, order)
+            if place == 1:
+                _check_dimensions(content, order, flags & 0xFF, size)
         left -= 0 if tag.small is not None else min(tag.size + -tag.size % 8, left)
         place += 1
+    _check_number(flags, place)
 
 
 def _read_tag(stream: BinaryIO | _Unpacked, order: str) -> tuple[_Tag, int]:
@@ -123,6 +129,19 @@ def _check_dimensions(content: bytes, order: str, kind: int, size: int) -> None:
     lengths = struct.unpack(f"{order}{len(content) // 4}i", content[: len(content) // 4 * 4])
     if kind != _SPARSE and (min(lengths, default=0) < 0 or math.prod(lengths) > size):
         raise ValueError(f"an array of shape {lengths} in {size} bytes")
+
+
+def _flags(tag: _Tag, content: bytes, order: str) -> int:
+    if tag.kind != _UINT32 or len(content) != 8:
+        raise ValueError(f"an array that begins with type {tag.kind} and {tag.size} bytes")
+    return int(struct.unpack(f"{order}I", content[:4])[0])
+
+
+def _check_number(flags: int, elements: int) -> None:
+    """SciPy would look for what is missing in the array that follows."""
+    values = _VALUES.get(flags & 0xFF)
+    if values and elements < _BEFORE + values + bool(flags & _COMPLEX):
+        raise ValueError(f"an array with flags {flags:#x} of {elements} elements")
 
 
 def _check_v4(file: BinaryIO, size: int) -> Iterator[int]:
