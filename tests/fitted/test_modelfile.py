@@ -18,6 +18,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from gpssm import ModelFileError, Normalisation, Training, cbf_ssm, pr_ssm, vcdt
+from gpssm.base.errors import GpssmWarning
 from gpssm.base.sealing import sealed
 from gpssm.fitted import modelfile
 from gpssm.fitted.modelfile import Content
@@ -300,6 +301,28 @@ def test_a_file_with_an_array_of_another_shape_is_refused(saved):
     message = r"initial_state\.mean: got float64 of shape \(5,\), expected shape \(3\)"
     with pytest.raises(ModelFileError, match=message):
         modelfile.load(saved)
+
+
+def test_a_file_without_a_history_is_refused(saved):
+    tensors, header = read(saved)
+    kept = {name: each for name, each in tensors.items() if not name.endswith(".elbo")}
+    assert len(kept) == len(tensors) - 1
+    rewrite(saved, kept, header)
+    with pytest.raises(ModelFileError, match=r"tank\.gpssm.*history.*elbo among them"):
+        modelfile.load(saved)
+
+
+def test_an_array_of_more_dimensions_than_numpy_has_is_refused(tmp_path):
+    path = tmp_path / "wide.gpssm"
+    wide = {"dtype": "F64", "shape": [1] * 100, "data_offsets": [0, 8]}
+    header = {"kind": "gpssm model", "format": "2", "content": "{}"}
+    text = json.dumps({"wide": wide, "__metadata__": header}).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+    with (
+        pytest.warns(GpssmWarning, match="without a checksum"),
+        pytest.raises(ModelFileError, match=r"wide\.gpssm \(.*dimension.*expected a whole file"),
+    ):
+        modelfile.load(path)
 
 
 def change(described: dict, where: str, value: object) -> str:

@@ -8,9 +8,13 @@ its own place.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialise
 
 CHECKSUM = "checksum"
@@ -39,6 +43,32 @@ def is_sealed(data: bytes) -> bool:
         return False
     blank = data[: found.start()] + _entry(_BLANK) + data[found.end() :]
     return hashlib.sha256(blank).hexdigest().encode() == found[1]
+
+
+class DamagedFileError(Exception):
+    """Bytes that are no safetensors file, or arrays that NumPy does not have."""
+
+
+def read_header(path: Path) -> dict[str, str]:
+    """Our entries among the metadata."""
+    with _opened(path) as file:
+        return file.metadata() or {}
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """All arrays by name."""
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        with safe_open(path, framework="numpy") as file:
+            yield file
+    # Of NumPy: types that it does not have, and more dimensions than it can have.
+    except (SafetensorError, OSError, AttributeError, TypeError, ValueError) as error:
+        raise DamagedFileError(str(error)) from error
 
 
 def _entry(checksum: str) -> bytes:

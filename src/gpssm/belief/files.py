@@ -11,11 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors import SafetensorError, safe_open
 
 from gpssm.base.errors import ModelFileError, expected
 from gpssm.base.files import write_whole
-from gpssm.base.sealing import is_sealed, sealed
+from gpssm.base.sealing import DamagedFileError, is_sealed, read_arrays, read_header, sealed
 
 _KIND, _FORMAT = "gpssm belief", "1"
 _FIELD = "belief file"
@@ -33,10 +32,8 @@ def load(path: str | Path, model: str) -> tuple[dict[str, Any], dict[str, np.nda
     if not path.is_file():
         raise ModelFileError(expected(_FIELD, f"{path}, which is no file", "a saved belief"))
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, AttributeError, TypeError) as error:
+        header, arrays = read_header(path), read_arrays(path)
+    except DamagedFileError as error:
         raise ModelFileError(_damaged(f"{path} ({error})")) from error
     if (header.get("kind"), header.get("format")) != (_KIND, _FORMAT):
         given = f"{path}, of another kind or version"

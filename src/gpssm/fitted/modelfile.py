@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors import SafetensorError, safe_open
 
 from gpssm.base.errors import DataError, ModelFileError, expected
 from gpssm.base.files import write_whole
-from gpssm.base.sealing import sealed
+from gpssm.base.sealing import DamagedFileError, read_arrays, read_header, sealed
 from gpssm.base.version import __version__
 from gpssm.belief import FilterNoise
 from gpssm.data import Normalisation
@@ -82,12 +81,11 @@ def load(path: str | Path, physics: Physics | None = None) -> Content:
     if not path.is_file():
         raise ModelFileError(expected("model file", f"{path}, which is no file", "a saved model"))
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            _check_header(path, header)
-            check_seal(path, header, _SEALED)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, AttributeError, TypeError) as error:  # odd types of arrays
+        header = read_header(path)
+        _check_header(path, header)
+        check_seal(path, header, _SEALED)
+        arrays = read_arrays(path)
+    except DamagedFileError as error:
         remedy = "It is truncated or damaged: save the model again, or take a copy."
         message = expected("model file", f"{path} ({error})", "a whole file", remedy)
         raise ModelFileError(message) from error
@@ -160,13 +158,12 @@ def _restore(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> Conten
     blank = _blank_system(Model(**described["model"]), normalisation)
     with jax.enable_x64(True):
         leaves = [_checked(name, leaf, arrays) for name, leaf in _named_leaves(blank)]
-    columns = sorted(name for name in arrays if name.startswith(_HISTORY))
     return Content(
         jax.tree.unflatten(jax.tree.structure(blank), leaves),
         normalisation,
         Training(**described["training"]),
         int(described["seed"]),
-        History.from_columns({name.split(".", 2)[2]: arrays[name] for name in columns}),
+        _history(arrays),
         tuple(described["input_names"]),
         tuple(described["output_names"]),
         described.get("sampling_time"),  # files from before have neither a step nor units
@@ -174,6 +171,15 @@ def _restore(described: dict[str, Any], arrays: dict[str, np.ndarray]) -> Conten
         tuple(described.get("output_units", ())),
         _filter_noise(blank, arrays),
     )
+
+
+def _history(arrays: dict[str, np.ndarray]) -> History:
+    """The columns in the order of their numbers."""
+    names = sorted(name for name in arrays if name.startswith(_HISTORY))
+    columns = {name.split(".", 2)[-1]: arrays[name] for name in names}
+    if "elbo" not in columns:
+        raise DataError(expected("history", f"the columns {sorted(columns)}", "elbo among them"))
+    return History.from_columns(columns)
 
 
 def _filter_noise(blank: System, arrays: dict[str, np.ndarray]) -> FilterNoise | None:
