@@ -167,6 +167,8 @@ def test_every_cause_has_its_next_step():
     commands = {remedy: remedy for remedy in set(verdict._REMEDIES.values())}
     for changes, remedy in (
         ({"rmse": 9.0}, "restart"),
+        ({"rmse": 9.0, "outside": {"pump": 0.3}}, "look"),
+        ({"coverage": {"level": 0.5}, "outside": {"pump": 0.3}}, "calibrate"),
         ({"coverage": {"y": 0.5}}, "calibrate"),
         ({"innovations": {"y": Whiteness(0.0, 0.9)}}, "more states"),
         ({"measured": 3}, "more test rows"),

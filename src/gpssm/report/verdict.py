@@ -111,7 +111,13 @@ def decide(evidence: Evidence, commands: Mapping[Remedy, str] | None = None) -> 
         level, reasons = "use with care", cautions
     else:
         level, reasons = "use", (_accuracy(evidence),)
-    return Verdict(level, reasons, (commands or {}).get(_REMEDIES[reasons[0].cause], ""))
+    return Verdict(level, reasons, (commands or {}).get(_remedy(evidence, reasons), ""))
+
+
+def _remedy(evidence: Evidence, reasons: Sequence[Reason]) -> Remedy:
+    """That of the first reason; no training helps where the test leaves the training range."""
+    remedy = _REMEDIES[reasons[0].cause]
+    return "look" if remedy == "restart" and any(_extrapolation(evidence.outside)) else remedy
 
 
 _REMEDIES: dict[str, Remedy] = {
