@@ -531,7 +531,7 @@ def test_predict_uses_every_row_up_to_the_last_measurement(folder, tmp_path):
     np.testing.assert_allclose(table["level mean"], forecast.mean[:, 0], rtol=1e-6)
     assert (table["part"] == "warm-up").sum() == 25
     told = invoke("predict", folder, new, "--out", out, "--overwrite").stdout
-    assert "40 rows, of which the outputs of the first 25 are used; seed" in " ".join(told.split())
+    assert "40 rows; outputs of the first 25 rows are used; seed" in " ".join(told.split())
     asked = answer("predict", folder, new, "--warmup", 9, "--out", out, "--overwrite")
     assert asked["warmup"] == [9]
 

@@ -55,8 +55,8 @@ def predict_command(
     if as_json:
         show_json({**result, "columns": list(table)})
     else:
-        first = " and ".join(str(rows) for rows in dict.fromkeys(seen))
-        words = f"{len(table)} rows, of which the outputs of the first {first} are used"
+        first = " and ".join("row" if rows == 1 else f"{rows} rows" for rows in dict.fromkeys(seen))
+        words = f"{len(table)} rows; outputs of the first {first} are used"
         show(f"forecast  {out} ({words}; seed {run.seed})")
 
 
