@@ -17,6 +17,8 @@ def test_an_unknown_method_is_refused_with_those_that_there_are():
         method("kalman")
 
 
-def test_a_setting_of_another_type_is_refused_by_its_name():
-    with pytest.raises(ConfigError, match="k: got 'many'"):
-        method("cbf-ssm-50", k="many")
+@pytest.mark.parametrize("wrong", ["many", ["a", "b"], None])
+def test_a_setting_of_another_type_is_refused_by_its_name(wrong):
+    with pytest.raises(ConfigError, match="k: got ") as refused:
+        method("cbf-ssm-50", k=wrong)
+    assert str(wrong) in str(refused.value)
