@@ -28,11 +28,11 @@ CONTRADICTIONS = (
     ("over-confident", "smaller than the model expects"),
     ("over-confident", "as well as the first ones"),
     ("late intervals are too narrow", "under-confident"),
-    ("nothing predictable is left", "still explains"),
+    ("(nothing|little) predictable is left", "still explains"),
     ("more states", "larger inducing_kl"),
     ("this fit has failed", "not depend on the seed"),
     ("diverge: train with", "rain longer"),
-    ("Do not use this model", "calibrated|are white|no sign of|converged|as well as"),
+    ("Do not use this model", "calibrated|are (nearly )?white|no sign of|converged|as well as"),
 )
 
 

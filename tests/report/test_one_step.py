@@ -65,7 +65,7 @@ def test_the_table_and_the_json_name_all_models():
     lines = [[cell.strip() for cell in line.split("│")] for line in text.split("\n")]
     assert ["", "level [cm]", "0.25", "1.5", "0.125", "< 0.001", ""] in lines
     assert ["", "flow", "2", "3", "nan", "0.25", ""] in lines
-    assert text.index("cbf-ssm-50") < text.index(HELD) < text.index(ARX) < text.index("p-value")
+    assert text.index("cbf-ssm-50") < text.index(HELD) < text.index(ARX) < text.index("p (white)")
 
 
 def _filter(_, y):

@@ -153,6 +153,14 @@ def test_errors_that_are_not_white_are_told_with_their_size():
     assert "p < 0.001)" in summary.innovations(Whiteness(0.0, 0.45), 50, "level").text
 
 
+def test_errors_of_which_little_can_be_told_are_nearly_white():
+    def text(p):
+        return summary.innovations(Whiteness(p, 0.18), 500, "level").text
+
+    assert "are nearly white (largest autocorrelation 0.18, p = 0.0099): little" in text(0.0099)
+    assert "are white (largest autocorrelation 0.18, p = 0.01): nothing" in text(0.01)
+
+
 def history(elbo, skipped=0):
     flags = np.arange(len(elbo)) < skipped
     return pd.DataFrame({"elbo": elbo, "skipped": flags, "rolled_back": np.zeros(len(elbo), bool)})

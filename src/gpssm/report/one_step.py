@@ -19,7 +19,7 @@ from . import html
 from .report_data import LAGS, ReportInput, Residuals
 
 HELD = "last value held"
-TITLE, P_VALUE = "RMSE one step ahead", "p-value of white errors"
+TITLE, P_VALUE = "RMSE one step ahead", "p (white)"
 
 
 class OneStep(NamedTuple):

@@ -19,6 +19,7 @@ from .verdict import (
     FEWEST,
     LEAST_COVERAGE,
     NO_BETTER,
+    WHITE_P,
     WORSE_THAN_LINEAR,
     WORSE_THAN_MEAN,
     Evidence,
@@ -165,6 +166,9 @@ def innovations(found: Whiteness, errors: int, name: str) -> Finding:
         return inconclusive(
             "dynamics", f"{errors} one-step errors of {name} are too few to tell more."
         )
+    if found.p_value < WHITE_P:  # many errors, of which hardly anything can be told before
+        words = f"One-step errors of {name} are nearly white ({size})"
+        return good("dynamics", f"{words}: little predictable is left.")
     return good("dynamics", f"One-step errors of {name} are white ({size}): {_NOTHING_LEFT}.")
 
 
