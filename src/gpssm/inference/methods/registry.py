@@ -30,7 +30,7 @@ class Entry(NamedTuple):
         chosen = {"target": self.target, **self.presets[name], **changes}
         sampled = "s" if chosen.get("function_draw") == "trajectory" else ""
         title = name
-        with suppress(TypeError, ValueError):  # the model will refuse settings of other types
+        with suppress(ArithmeticError, TypeError, ValueError):  # the model will refuse the setting
             title = self.title.format(**chosen, sampled=sampled) if self.title else name
         return {"name": title, **chosen}
 
