@@ -44,7 +44,7 @@ def looks_like_time(cell: Any) -> bool:
 
 def read_times(cells: np.ndarray, where: str) -> Times | None:
     """The spelling of the first cell holds for the column; None if it is that of no time."""
-    text = pd.Series([_text(cell) for cell in cells], dtype=object).astype(str)
+    text = pd.Series([_text(cell) for cell in cells])
     if not looks_like_time(text.iloc[0]):
         return None
     for pattern, read in ((_CLOCK, _clock), (_SPAN, _span), (_dated(_NAMED), _named)):
@@ -67,7 +67,7 @@ def _dated(date: str) -> str:
 
 def _iso(text: pd.Series) -> Times:
     """Years first; with a time zone, in UTC."""
-    plain = text.str.replace("/", "-").str.replace(r"(:\d\d),(\d)", r"\1.\2", regex=True)
+    plain = text.str.replace(r"(:\d\d),(\d)", r"\1.\2", regex=True)
     dates = pd.to_datetime(plain, format="ISO8601", errors="coerce", utc=True)
     return Times(dates.dt.tz_convert(None).to_numpy(), dates.isna().to_numpy())
 
@@ -75,7 +75,7 @@ def _iso(text: pd.Series) -> Times:
 def _seconds(parts: pd.DataFrame) -> pd.Series:
     """Seconds since midnight; NaN where it is no clock time, 0 for a date without one."""
     numbers = {
-        name: pd.to_numeric(parts[name].str.replace(",", "."), errors="coerce").fillna(0.0)
+        name: parts[name].str.replace(",", ".").astype(float).fillna(0.0)
         for name in ("days", "hour", "minute", "second")
     }
     hour = numbers["hour"]
@@ -88,7 +88,7 @@ def _seconds(parts: pd.DataFrame) -> pd.Series:
 
 
 def _durations(seconds: pd.Series) -> np.ndarray:
-    return np.asarray(np.round(seconds.fillna(0.0).to_numpy() * 1e9), "m8[ns]")
+    return np.asarray(np.round(seconds.to_numpy() * 1e9), "m8[ns]")
 
 
 def _clock(parts: pd.DataFrame, where: str) -> Times:
@@ -110,44 +110,44 @@ def _clock(parts: pd.DataFrame, where: str) -> Times:
 
 def _span(parts: pd.DataFrame, _: str) -> Times:
     """Durations such as `0.1 sec`, as MATLAB exports a timetable."""
-    size = pd.to_numeric(parts["value"].str.replace(",", "."), errors="coerce")
+    size = parts["value"].str.replace(",", ".").astype(float)
     seconds = size * parts["unit"].map(_SECONDS)
     return Times(_durations(seconds), seconds.isna().to_numpy())
 
 
 def _named(parts: pd.DataFrame, _: str) -> Times:
     """Dates with the name of the month: 01-Mar-2024 10:00:00."""
-    months = {name: float(place) for place, name in enumerate(_MONTHS, 1)}
+    months = {name: place for place, name in enumerate(_MONTHS, 1)}
     month = parts["month"].str.lower().map(months)
     return _as_times(_dates(parts["year"], month, parts["day"], parts))
 
 
 def _numbered(parts: pd.DataFrame, where: str) -> Times:
     """Dates of three numbers, the year last: day first with dots, else as the column shows."""
-    first, second = (pd.to_numeric(parts[name]) for name in ("first", "second_"))
+    first, second = parts["first"], parts["second_"]
     day_first = _dates(parts["year"], second, first, parts)
     if (parts["mark"] == ".").any():
         return _as_times(day_first)
     month_first = _dates(parts["year"], first, second, parts)
-    possible = [bool(dates.notna().all()) for dates in (day_first, month_first)]
-    if possible[0] == possible[1]:  # both or none: only one of them may have equal steps
-        possible = [_is_regular(dates) for dates in (day_first, month_first)]
-    if possible[0] == possible[1]:
+    readings = {"day": day_first, "month": month_first}
+    possible = [order for order, dates in readings.items() if dates.notna().all()]
+    if len(possible) != 1:  # only one of them may have equal steps
+        possible = [order for order, dates in readings.items() if _is_regular(dates)]
+    if len(possible) != 1:
         date = parts.iloc[0]
         shown = date["mark"].join((date["first"], date["second_"], date["year"]))
         wanted = "a column that shows which number is the day"
         raise DataError(expected(where, f"dates such as {shown}", wanted, _ISO))
-    order = "day" if possible[0] else "month"
+    (order,) = possible
     remark = f"{where}: dates were read with the {order} first, as the column shows"
-    return _as_times(day_first if possible[0] else month_first)._replace(remark=remark)
+    return _as_times(readings[order])._replace(remark=remark)
 
 
 def _dates(year: Any, month: Any, day: Any, clock: pd.DataFrame) -> pd.Series:
-    numbers = {"year": pd.to_numeric(year), "month": month, "day": pd.to_numeric(day)}
+    numbers = {"year": year, "month": month, "day": day}
     days = pd.to_datetime(pd.DataFrame(numbers), errors="coerce")
     seconds = _seconds(clock)
-    valid = seconds.notna() & (seconds < 24 * 3600)
-    return (days.astype("M8[ns]") + pd.Series(_durations(seconds))).where(valid)
+    return (days.astype("M8[ns]") + _durations(seconds)).where(seconds < 24 * 3600)
 
 
 def _as_times(dates: pd.Series) -> Times:
@@ -157,7 +157,7 @@ def _as_times(dates: pd.Series) -> Times:
 def _is_regular(dates: pd.Series) -> bool:
     """Whether all of them are dates, and go forward in equal steps."""
     steps = np.diff(dates.to_numpy()) / np.timedelta64(1, "ns")
-    if dates.isna().any() or len(steps) < 2:
+    if len(steps) < 2:
         return False
-    usual = float(np.median(steps))
-    return usual > 0 and bool(np.all(abs(steps - usual) <= _SAME * usual))
+    usual = np.median(steps)
+    return bool(np.all(abs(steps - usual) <= _SAME * usual))
