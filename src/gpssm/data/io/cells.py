@@ -5,7 +5,7 @@ from typing import Any
 
 from .dates import looks_like_time
 
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none"})
+MISSING = {"", "na", "n/a", "#n/a", "nan", "null", "none"}
 _LOGICAL = {"true": 1.0, "false": 0.0}
 _SIGN, _POWER = r"[-+]?", r"([eE][-+]?\d+)?"
 # What a mark in a number says: the decimal mark, or "?" and the mark where it may also group.

@@ -4,8 +4,8 @@ A row of values has a number or a time wherever most rows have one. The names st
 of texts above the first row of values.
 """
 
-from collections import Counter
 from collections.abc import Sequence
+from statistics import mode
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ class Shape(NamedTuple):
     """
 
     width: int
-    valued: tuple[int, ...]
+    valued: list[int]
     open_end: bool
     commas: bool
     ragged: bool
@@ -41,7 +41,7 @@ class Shape(NamedTuple):
         lacking = self.width - len(cells)
         if lacking == -1 and (_is_empty(cells[-1]) or cells[-1] == "Comment"):
             return cells[:-1]  # LabVIEW has a last column "Comment" that its rows leave out
-        if lacking > 0 and (self.ragged or (lacking == 1 and self.open_end)):
+        if self.ragged or (lacking == 1 and self.open_end):
             return [*cells, *[""] * lacking]
         return cells
 
@@ -128,7 +128,7 @@ class _Finder:
         return self._texts(above[:1])
 
     def _named(self, rows: list[Row]) -> list[tuple[int, list[str]]]:
-        return self._texts([row for row in rows if self._shape.kind(row[1]) == "texts"][-2:])
+        return self._texts([row for row in rows if self._shape.kind(row[1]) == "texts"])
 
     def _texts(self, rows: list[Row]) -> list[tuple[int, list[str]]]:
         fitted = [(number, self._shape.fit(cells)) for number, cells in rows]
@@ -191,9 +191,8 @@ class _Finder:
 
 
 def _which(numbers: Sequence[int]) -> str:
-    if len(numbers) < 2:
-        return f"row {numbers[0]}" if numbers else "no row"
-    return f"rows {numbers[0]} to {numbers[-1]}"
+    first, last = numbers[0], numbers[-1]
+    return f"row {first}" if first == last else f"rows {first} to {last}"
 
 
 def _is_empty(cell: Any) -> bool:
@@ -207,7 +206,7 @@ def _is_marked(cells: Cells) -> bool:
 def _unmarked(cells: Cells) -> Cells:
     """A comment without its mark; a mark of its own is no cell."""
     first = cells[0].lstrip().lstrip("#%/!").strip()
-    return [first, *cells[1:]] if first or cells[0].strip() not in _COMMENTS else list(cells[1:])
+    return [first, *cells[1:]] if first or cells[0].strip() not in _COMMENTS else cells[1:]
 
 
 def _share(cells: Cells, commas: bool) -> float:
@@ -216,16 +215,16 @@ def _share(cells: Cells, commas: bool) -> float:
     return sum(is_value(cell, commas) for cell in held) / max(len(held), 1)
 
 
-def _sample(rows: Sequence[Row]) -> list[Row]:
+def _sample(rows: list[Row]) -> list[Row]:
     """Rows from all over the file; fewer of them if they are wide."""
-    widest = max((len(cells) for _, cells in rows[-3:]), default=1)
-    count = max(5, min(_SAMPLE_ROWS, _SAMPLE_CELLS // max(widest, 1)))
+    widest = max(len(cells) for _, cells in rows[-3:])
+    count = max(5, min(_SAMPLE_ROWS, _SAMPLE_CELLS // widest))
     if len(rows) <= count:
-        return list(rows)
+        return rows
     return [rows[int(i)] for i in np.linspace(0, len(rows) - 1, count)]
 
 
-def _shape(rows: Sequence[Row], commas: bool, ragged: bool) -> Shape:
+def _shape(rows: list[Row], commas: bool, ragged: bool) -> Shape:
     """Width of most rows of values, and the columns in which most of them have one."""
     sample = [cells for _, cells in _sample(rows)]
     shares = [_share(cells, commas) for cells in sample]
@@ -233,15 +232,15 @@ def _shape(rows: Sequence[Row], commas: bool, ragged: bool) -> Shape:
     whole = [cells for cells, share in zip(sample, shares, strict=True) if share == 1.0]
     valued = valued or sample[len(sample) // 2 :]
     # remarks such as `Samples 3 3` may outnumber the rows of a short record
-    widths = Counter(len(cells) for cells in (whole if 5 * len(whole) > len(valued) else valued))
-    width = max(widths) if ragged else widths.most_common(1)[0][0]
-    held, found = np.zeros(width, dtype=int), np.zeros(width, dtype=int)
+    widths = [len(cells) for cells in (whole if 5 * len(whole) > len(valued) else valued)]
+    width = max(widths) if ragged else mode(widths)
+    held, found = np.zeros(width), np.zeros(width)
     for cells in (cells for cells in valued if ragged or len(cells) == width):
         for i, cell in enumerate(cells):
             held[i] += not is_missing(cell)
             found[i] += is_value(cell, commas)
     columns = np.flatnonzero((held > 0) & (2 * found >= held))
-    return Shape(width, tuple(columns.tolist()), not held[-1], commas, ragged)
+    return Shape(width, columns.tolist(), not held[-1], commas, ragged)
 
 
 # ---------------------------------------------------------------------- a first row of numbers

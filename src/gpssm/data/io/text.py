@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import mode
 
 import numpy as np
 
@@ -151,7 +152,7 @@ def _split(line: str, delimiter: str) -> list[str]:
         return []
     try:
         line = _unblanked([line], delimiter)[0]
-        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
     except csv.Error:
         return []
 
@@ -168,11 +169,8 @@ def _rows(lines: Sequence[str], delimiter: str, skip: int) -> list[Row]:
     try:
         return _numbered(lines, delimiter, skip)
     except csv.Error:  # an open quote, perhaps only in the remarks above the table
-        widths = [len(_split(line, delimiter)) for line in lines]
-        usual = Counter(width for width in widths if width).most_common(1)
-        start = widths.index(usual[0][0]) if usual else 0
-        if start <= skip:
-            raise
+        widths = [len(_split(line, delimiter)) for line in lines[skip:]]
+        start = skip + widths.index(mode([width for width in widths if width] or widths))
         remarks = [(i + 1, [lines[i].strip()]) for i in range(skip, start)]
         return [*remarks, *_numbered(lines, delimiter, start)]
 

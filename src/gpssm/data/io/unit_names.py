@@ -13,7 +13,7 @@ _FIXED = (
 _ONE = rf"(?:[yzafpnuµμmcdhkMGTP]|da)?(?:{_PREFIXED})|{_FIXED}|1"
 _POWER = r"(?:\^?\*{0,2}\(?[-+]?\d\)?|[²³]|⁻[¹²])?"
 _UNIT = re.compile(rf"(?:{_ONE}){_POWER}(?:\s*[*·/. ]\s*\(?(?:{_ONE}){_POWER}\)?)*")
-_NONE = frozenset({"-", "--", "—", "none", "n/a", "unitless", "bool", "boolean", "[]", "()", "-/-"})
+_NONE = ("-", "--", "—", "none", "n/a", "unitless", "bool", "boolean", "[]", "()", "-/-")
 _BRACKETS = re.compile(r"\[(.*)\]|\((.*)\)|<(.*)>")
 
 
