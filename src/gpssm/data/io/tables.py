@@ -209,7 +209,7 @@ def unit_of_time(table: Table, column: str, unit: str | None) -> tuple[str, str]
         return stated, "the row of units says"
     if named:
         return named, "its name says"
-    counted = unit_since_1970(table.columns[column][:1])
+    counted = unit_since_1970(table.columns[column])
     return (counted, "numbers of this size count from 1970 on") if counted else ("s", "")
 
 
@@ -238,7 +238,7 @@ def read_stamps(table: Table, column: str, unit: str | None) -> Stamps:
 def _whole(values: np.ndarray) -> np.ndarray | None:
     """Whole numbers as such, as floating point rounds nanoseconds since 1970; None for others."""
     if values.dtype.kind == "O" and all(_LONG.fullmatch(str(cell)) for cell in values):
-        return np.array([int(cell) for cell in values], dtype=np.int64)
+        return np.array([int(cell) for cell in values])
     return values.astype(np.int64) if values.dtype.kind == "i" else None
 
 

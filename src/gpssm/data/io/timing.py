@@ -54,7 +54,7 @@ class Timing:
             raise DataError(expected("time_unit", repr(self.unit), f"one of {', '.join(UNITS)}"))
         if self.resample is not None:
             object.__setattr__(self, "resample", check_new_step(self.resample))
-        if isinstance(self.input_lag, bool) or self.input_lag != int(self.input_lag):
+        if isinstance(self.input_lag, bool) or self.input_lag % 1:
             raise DataError(expected("input_lag", self.input_lag, "a whole number of rows"))
         if self.input_lag < 0:
             raise DataError(expected("input_lag", self.input_lag, "0 rows or more"))
@@ -87,10 +87,10 @@ def known_unit(word: str) -> str | None:
     return _UNIT_OF.get(word.strip().casefold())
 
 
-def unit_since_1970(first: np.ndarray) -> str | None:
-    """The unit of a first stamp that would be a date of our time; None for seconds and others."""
+def unit_since_1970(stamps: np.ndarray) -> str | None:
+    """The unit in which the first stamp is a date of our time; None for seconds and others."""
     try:
-        value = float(first[0])
+        value = float(stamps[0])
     except (IndexError, TypeError, ValueError):
         return None
     units = (unit for unit in ("ms", "us", "ns") if _RECENT[0] < value * UNITS[unit] < _RECENT[1])
@@ -137,12 +137,12 @@ def find_regularity(stamps: Stamps, strict: bool) -> Regularity | Fault:
     usual = float(np.median(steps))
     off = abs(steps - usual) > JITTER * usual
     if not off.any():
-        return Regularity(float(_simple(float(seconds[-1]) / len(steps), _DIGITS)), 0.0)
+        return Regularity(float(_simple(seconds[-1] / len(steps), _DIGITS)), 0.0)
     step, worst = _line(seconds)
     if worst <= ROUNDING and len(steps) >= _MANY and not strict:
         unsure = min(2.0 * worst / len(steps), _UNSURE)
         return Regularity(float(_simple(step, unsure)), worst)
-    most = float(abs(steps - usual).max())
+    most = abs(steps - usual).max()
     given = (
         f"irregular sampling: {off.sum()} of {len(steps)} steps are off the usual {usual:.4g} s by "
         f"more than {percent(JITTER)}, by {most:.4g} s at most"
