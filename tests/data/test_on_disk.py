@@ -1,6 +1,7 @@
 """Data larger than memory: maps stay maps, Parquet becomes arrays once, nothing else changes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,6 +71,7 @@ def assert_same(ours: Dataset, theirs: Dataset) -> None:
 def test_parquet_on_disk_is_as_in_memory(path, tmp_path, request_):
     ours = read(path, **request_, on_disk=tmp_path / "arrays")
     assert all(stays_on_disk(each.y) for each in ours)
+    assert all(stays_on_disk(each.u) for each in ours if ours.input_names)
     assert_same(ours, read(path, **request_))
     halves = ours.split(0.6)
     assert stays_on_disk(halves.test[0].y)
@@ -82,6 +84,32 @@ def test_several_files_and_a_time_of_dates(path, tmp_path):
     other.to_parquet(tmp_path / "other.parquet")
     both = [path, tmp_path / "other.parquet"]
     assert_same(read(both, **COLUMNS, on_disk=tmp_path / "arrays"), read(both, **COLUMNS))
+
+
+def test_without_a_folder_the_arrays_are_in_the_cache(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = path.rename(tmp_path / "log.PARQUET")
+    ours = read([path], outputs="y", on_disk=True)
+    assert_same(ours, read(path.rename(tmp_path / "log.parquet"), outputs="y"))
+    (place,) = (tmp_path / "cache/gpssm/arrays").glob("log-*/about.json")
+    assert re.fullmatch(r"log-[0-9a-f]{16}", place.parent.name)
+
+
+def test_each_choice_of_columns_has_arrays_of_its_own(path, tmp_path):
+    for outputs in ("y", "u", "y", ["y", "u"]):
+        data = read((path, path), outputs=outputs, on_disk=tmp_path / "deep/arrays")
+        assert data.output_names == tuple(outputs)
+        assert data.name == "data"
+    assert len(list((tmp_path / "deep/arrays").glob("log-*/about.json"))) == 3
+    assert read((path, path), outputs="y", name="rig").name == "rig"
+
+
+def test_the_step_is_the_mean_of_all_blocks(tmp_path):
+    """Steps of 1 s, then of 1.04 s; the last block is a short one."""
+    t = np.cumsum(np.where(np.arange(150) < 90, 1.0, 1.04))
+    pd.DataFrame({"t": t, "y": np.ones(150)}).to_parquet(tmp_path / "log.parquet")
+    data = read(tmp_path / "log.parquet", outputs="y", time="t", on_disk=tmp_path / "arrays")
+    assert data.sampling_time == pytest.approx((t[-1] - t[0]) / 149, rel=1e-12)
 
 
 def test_normalisation_in_one_pass_equals_that_in_memory(path, tmp_path):
@@ -170,6 +198,18 @@ def test_rows_of_an_experiment_in_several_places_are_refused(path):
     assert "Sort the rows" in message
     spoil(path, "run", 400, "later")
     assert "in several places" in complaint(path, time=None)
+
+
+def test_experiments_and_blocks_have_one_step(path):
+    table = frame()
+    table["t"] *= np.where(table["run"] == "b", 2.0, 1.0)
+    table.to_parquet(path)
+    message = complaint(path)
+    assert f"{path}, experiment 'b': got a step of 1 s, expected 0.5 s as in {path}," in message
+    later = frame().index >= 6 * BLOCK
+    table = frame().assign(t=np.cumsum(np.where(later, 0.6, 0.5)))
+    table.to_parquet(path)
+    assert "experiment 'd': got a step of 0.5" in complaint(path)
 
 
 def test_a_fault_at_the_border_of_two_blocks_is_seen(path):

@@ -109,7 +109,7 @@ def _convert(path: Path, request: Request, place: Path) -> None:
 
 def _write_arrays(file: Any, path: Path, request: Request, part: Path) -> dict[str, Any]:
     names = [str(name) for name in file.schema_arrow.names]
-    empty = Table(str(path), dict.fromkeys(names, np.empty(0)), name=path.stem)
+    empty = Table(str(path), dict.fromkeys(names, ()))
     channels = resolve(empty, request)
     log = _Log(str(path), channels.experiment)
     notes: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ def _tables(file: Any, path: Path, channels: Channels) -> Iterator[Table]:
     first, last = 0, pd.DataFrame()
     for batch in file.iter_batches(BLOCK, columns=columns):
         frame = batch.to_pandas()[columns]
-        block = pd.concat([last, frame], ignore_index=True) if len(last) else frame
+        block = pd.concat([last, frame]) if len(last) else frame
         rows = np.arange(first - len(last), first + len(frame)) + 1
         yield replace(read_columns(block, str(path), path.stem), rows=rows)
         first, last = first + len(frame), frame.iloc[-1:]
@@ -161,7 +161,7 @@ class _Log:
         if self._column is not None:
             self._check_order(table.columns[self._column], pieces)
         for i, piece in enumerate(pieces):
-            shared = int(i == 0 and bool(self._stretches))
+            shared = 1 if i == 0 and self._stretches else 0
             rows = len(piece.y) - shared
             if rows:
                 known = self._stretches.setdefault(piece.name, [])
@@ -170,7 +170,7 @@ class _Log:
 
     def _check_order(self, labels: np.ndarray, pieces: Sequence[Piece]) -> None:
         """Raise unless the rows of each experiment are contiguous."""
-        changes = int(np.sum(labels[1:] != labels[:-1]))
+        changes = np.sum(labels[1:] != labels[:-1])
         *ended, _ = self._stretches or [""]
         again = [piece.name for piece in pieces if piece.name in ended]
         if again or changes >= len(pieces):
