@@ -106,7 +106,7 @@ def _add_inputs(
 def _shade(first: float, last: float) -> dict[str, Any]:
     """Shade the warm-up. The caption names it: a label would lie on the lines of the grid."""
     return {
-        "type": "rect", "xref": "x", "yref": "paper", "x0": float(first), "x1": float(last),
+        "type": "rect", "xref": "x", "yref": "paper", "x0": first, "x1": last,
         "y0": 0, "y1": 1, "line": {"width": 0}, "fillcolor": "@shade", "layer": "below",
     }  # fmt: skip
 
@@ -124,7 +124,7 @@ PANELS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 
 def is_nonzero(table: pd.DataFrame, name: str) -> bool:
     """Whether a column exists and is not always zero."""
-    return name in table and bool(table[name].fillna(0.0).any())
+    return name in table and bool(table[name].any())
 
 
 def training_figure(table: pd.DataFrame) -> tuple[Figure, int]:
@@ -229,7 +229,7 @@ def correlation_figure(
         "type": "rect", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": -limit, "y1": limit,
         "line": {"width": 0}, "fillcolor": "@shade", "layer": "below",
     }  # fmt: skip
-    largest = max(float(np.max(np.abs(values), initial=0.0)), 2.0 * limit)
+    largest = max(np.max(np.abs(values)), 2.0 * limit)
     layout = {
         "xaxis": axis(title),
         "yaxis": axis("correlation", range=[-1.1 * largest, 1.1 * largest]),

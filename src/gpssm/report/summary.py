@@ -124,7 +124,7 @@ def _departure(profile: Sequence[HorizonBin], sign: float) -> int | None:
 
 def bias(pit: np.ndarray, name: str) -> Finding | None:
     """Whether the forecasts are biased."""
-    off = float(np.mean(pit)) - 0.5
+    off = np.mean(pit) - 0.5
     if abs(off) < _BIASED or len(pit) < FEW_PIT:
         return None
     side = "below" if off > 0 else "above"
@@ -182,7 +182,7 @@ def unexplained_input(outside: int, lags: int, output: str, given: str) -> Findi
 
 def training(table: pd.DataFrame) -> list[Finding]:
     """Whether training had converged, and whether all steps were finite."""
-    elbo = table["elbo"].to_numpy(float)
+    elbo = table["elbo"].to_numpy()
     tenth = max(len(elbo) // 10, 1)
     earlier = elbo[-2 * tenth : -tenth] if len(elbo) > 1 else elbo
     last, before = np.nanmean(elbo[-tenth:]), np.nanmean(earlier)
@@ -190,7 +190,7 @@ def training(table: pd.DataFrame) -> list[Finding]:
     if last - before > _RISING:
         words = f"The ELBO still rose by {last - before:.2g} per step in the last tenth"
         found.append(caution("rising", f"{words} of the training: train longer."))
-    skipped, rolled = (int(table[name].sum()) for name in ("skipped", "rolled_back"))
+    skipped, rolled = (table[name].sum() for name in ("skipped", "rolled_back"))
     if skipped or rolled:
         words = f"{skipped} of {len(elbo)} gradient steps were not finite"
         advice = f"{rolled} roll-backs: lower the learning rate."
@@ -317,7 +317,7 @@ def seeds(rmses: Sequence[float]) -> Finding | None:
     """Whether the result depends on the seed."""
     if len(rmses) < 2:
         return None
-    spread = float(np.std(rmses, ddof=1) / np.mean(rmses))
+    spread = np.std(rmses, ddof=1) / np.mean(rmses)
     words = f"RMSE over {len(rmses)} seeds: {min(rmses):.3g} to {max(rmses):.3g}"
     if spread > 0.2:
         return caution("seeds", f"{words}: the result depends on the seed.")
