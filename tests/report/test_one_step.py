@@ -12,8 +12,18 @@ from gpssm import Dataset, Run
 from gpssm.belief.tellings import Telling
 from gpssm.evaluation.scoring import ARX, Evaluation
 from gpssm.linear.arx import ArxOrder, fit_arx
-from gpssm.report.one_step import HELD, OneStep, one_step_scores, one_step_table
+from gpssm.metrics.residuals import ljung_box
+from gpssm.report import html
+from gpssm.report.one_step import (
+    HELD,
+    P_VALUE,
+    OneStep,
+    one_step_scores,
+    one_step_table,
+    score_table,
+)
 from gpssm.report.report_data import Residuals, one_step_errors
+from support_report import make_given, make_residuals
 
 WARMUP = 16
 
@@ -92,3 +102,38 @@ def test_errors_after_the_warm_up_are_those_of_a_filter():
     assert found.nis == 4.0
     assert found.inputs[0].shape == (30 - WARMUP, 1)
     assert one_step_errors(run, Mock(spec=Evaluation, stretches=(unseen,))) is None
+
+
+def test_the_table_has_a_row_for_each_output_and_the_lowest_error_in_bold():
+    """All models on the rows where all are known; without a last value there is none to hold."""
+    residuals = make_residuals()
+    first = residuals.errors[0]
+    first[5, 0] = residuals.records[0][1][8, 0] = np.nan
+    first[:, 1] = 0.1 * np.sin(np.arange(40.0))  # small, and not white
+    values = {"pr-ssm": [[], []], HELD: [[], []]}
+    for errors, (_, y) in zip(residuals.errors, residuals.records, strict=True):
+        for t, d in np.ndindex(errors.shape):
+            before = [v for v in y[: 3 + t, d] if not np.isnan(v)][-1]
+            if not np.isnan(errors[t, d]):
+                values["pr-ssm"][d].append(errors[t, d])
+                values[HELD][d].append(y[3 + t, d] - before)
+    rows, bold = [], set()
+    for d, label in enumerate(("level [cm]", "flow")):
+        rmse = [np.sqrt(np.mean(np.square(values[name][d]))) for name in values]
+        p = ljung_box([each[:, d] for each in residuals.errors], 25)
+        assert (p < 0.001) == (d == 1)
+        rows.append((label, *(f"{v:.4g}" for v in rmse), "< 0.001" if d else f"{p:.2g}"))
+        bold.add((d, 1 + int(rmse[1] < rmse[0])))
+    header = ("RMSE one step ahead", "pr-ssm", HELD, P_VALUE)
+    assert score_table(make_given(), residuals) == html.table(header, rows, bold)
+
+
+def test_nothing_is_bold_where_nothing_is_known():
+    residuals = make_residuals()
+    for each in residuals.errors:
+        each[3:, 1] = np.nan
+    for _, y in residuals.records:
+        y[:6, 1] = np.nan
+    table = score_table(make_given(), residuals)
+    assert "<td>flow</td><td>nan</td><td>nan</td>" in table
+    assert table.count("class=best") == 1

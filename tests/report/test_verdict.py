@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -225,6 +226,8 @@ def test_the_evidence_is_that_of_the_forecasts():
     assert found.outside == {"pump": 0.5}
     assert found.constant == ("y1",)
     assert found.measured == 18
+    assert found.finite
+    assert (found.label, found.unit) == ("normalised RMSE of all outputs", "")
     assert {name: each.is_white for name, each in found.innovations.items()} == {
         "y1": False, "y2": True,
     }  # fmt: skip
@@ -239,6 +242,69 @@ def test_an_output_without_measurements_has_no_say():
     found = gather(off, {MEAN: off, ARX: off}, data.train, data.test, [])
     assert list(found.coverage) == ["y1"]
     assert found.measured == 18
+    assert found.finite
+    assert gather(off, {MEAN: off, ARX: off}, data.train, data.test, [y]).innovations.keys() == {
+        "y1"
+    }
+    lost = replace(off, scores=replace(off.scores, values={
+        **off.scores.values, "log_likelihood": np.array([np.nan, 0.0])
+    }))  # fmt: skip
+    assert not gather(lost, {MEAN: off, ARX: off}, data.train, data.test, []).finite
+
+
+@pytest.mark.parametrize(("unit", "wanted"), [("cm", " cm"), ("", "")])
+def test_the_error_of_a_single_output_has_its_unit(unit, wanted):
+    y = np.random.default_rng(0).standard_normal((60, 1))
+    data = Dataset.from_arrays(y, None, output_units=[unit]).split_at(40)
+    off = forecast_of(data.test[0].y, np.array([0.1]))
+    found = gather(off, {MEAN: off, ARX: off}, data.train, data.test, [])
+    assert (found.label, found.unit) == ("RMSE", wanted)
+
+
+@pytest.mark.parametrize(("rows", "lags"), [(200, 25), (103, 25), (40, 10), (43, 10)])
+def test_errors_are_correlated_over_a_quarter_of_their_number_but_25_lags_at_most(rows, lags):
+    for apart, seen in ((lags, True), (lags + 1, False)):
+        errors = np.zeros(rows)
+        errors[[2, 2 + apart]] = 1.0
+        assert bool(whiteness([errors]).largest > 0.3) is seen
+        gapped = np.concatenate([errors, np.full(300, np.nan)])
+        assert bool(whiteness([gapped]).largest > 0.3) is seen
+
+
+def test_words_of_every_reason():
+    for changes, words in (
+        ({"linear": np.inf}, "its RMSE of 0.5 is 88 % below that of a constant mean, and its 95 % "
+         "interval covers 94 % of the measurements"),
+        ({"rmse": 1.06}, "its RMSE of 1.06 is above the 1 of a linear ARX"),
+        ({"rmse": 1.0}, "its RMSE of 1 is not below the 1 of a linear ARX"),
+        ({"rmse": 1.0, "mean": 1.0, "linear": np.inf}, "its RMSE of 1 is not below the 1 of a "
+         "constant mean"),
+        ({"measured": 29}, "29 measurements of an output in the test part are too few to tell (30 "
+         "are needed)"),
+        ({"constant": ("a", "b")}, "a is constant in training: nothing was learned; b is constant "
+         "in training: nothing was learned"),
+        ({"outside": {"a": 0.02, "b": 0.3, "c": 0.1}}, "30 % of the test values of b (and of 2 "
+         "more inputs) lie outside of the training range"),
+        ({"outside": {"a": 0.02}}, "2 % of the test values of a lie outside of the training range"),
+        ({"innovations": {"a": Whiteness(0.0, 0.3), "b": Whiteness(0.0, 0.456)}}, "one-step errors "
+         "of b are not white (autocorrelation up to 0.46, p < 0.01)"),
+        ({"coverage": {"a": 0.94, "b": 0.6}}, "the 95 % interval of b covers 60.0 % of its "
+         "measurements: it is too narrow"),
+        ({"finite": False}, "its forecasts diverge: their scores are not finite"),
+        ({"label": "normalised RMSE", "unit": " cm", "rmse": 9.0}, "its normalised RMSE of 9 cm is "
+         "above the 4 of a constant mean"),
+    ):  # fmt: skip
+        found = decide(GOOD._replace(**changes))
+        assert str(found) == f"{found.level}: {words}."
+        assert found.to_json() == {
+            "level": found.level, "reasons": [each._asdict() for each in found.reasons],
+            "next_step": "",
+        }  # fmt: skip
+
+
+def test_of_two_outputs_inside_of_the_limits_the_one_further_off_is_named():
+    assert GOOD._replace(coverage={"a": 0.94, "b": 0.99}).worst_covered == "b"
+    assert GOOD._replace(coverage={"a": 0.90, "b": 0.99}).worst_covered == "a"
 
 
 def test_small_correlations_of_many_errors_are_white_enough():

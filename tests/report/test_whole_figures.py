@@ -156,6 +156,21 @@ def test_the_training_has_a_panel_for_each_kind_of_term():
     assert height == 110 + 3 * 105
 
 
+def test_every_term_has_its_panel_and_only_the_gradient_a_logarithm():
+    terms = [
+        ("per step", ["elbo", "log_likelihood"]), ("KL per step", ["state_kl", "initial_kl"]),
+        ("KL of the GPs", ["inducing_kl", "smoother_kl"]), ("entropy", ["entropy"]),
+        ("gradient", ["gradient_norm"]), ("rate", ["learning_rate"]),
+        ("validation", ["validation_rmse", "validation_log_likelihood"]),
+    ]  # fmt: skip
+    names = [name for _, panel in terms for name in panel]
+    found, _ = charts.training_figure(pd.DataFrame({name: [1.0, 2.0] for name in names}))
+    assert [each["name"] for each in found["data"]] == [name.replace("_", " ") for name in names]
+    axes = [each for name, each in found["layout"].items() if name.startswith("yaxis")]
+    assert [each["title"]["text"] for each in axes] == [title for title, _ in terms]
+    assert [each["type"] for each in axes] == ["linear"] * 4 + ["log"] + ["linear"] * 2
+
+
 def test_a_single_panel_and_no_panel_at_all():
     found, height = charts.training_figure(pd.DataFrame({"learning_rate": [0.1, 0.2]}))
     assert found["layout"]["xaxis"] == titled("gradient step", anchor="y")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, get_args
 
-MOST = 5  # findings on the page
 Mark = Literal["good", "caution", "problem"]
 Cause = Literal["accuracy", "training", "data", "interval", "dynamics"]
 Kind = Literal[
@@ -100,7 +99,7 @@ def select(found: Iterable[Finding]) -> list[Finding]:
         and not (spoiled and each.mark == "good")
     ]
     first = {cause: [each for each in kept if each.cause == cause] for cause in get_args(Cause)}
-    return [_first(each) for each in first.values() if each][:MOST]
+    return [_first(each) for each in first.values() if each]
 
 
 def _unexplained(kinds: AbstractSet[Kind]) -> set[Kind]:

@@ -29,7 +29,7 @@ def page(title: str, body: Iterable[str], charts: Iterable[Chart]) -> str:
         style=_read("page.css"),
         body="\n".join(body),
         charts=_as_script(content),
-        arrays=_as_script([list(each) for each in arrays]),
+        arrays=_as_script(list(arrays)),
         plotly=_read("plotly/plotly-basic.min.js"),
         script=_read("page.js"),
     )

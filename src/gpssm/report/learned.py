@@ -74,9 +74,9 @@ def make_axes(run: Run, data: Dataset) -> tuple[Axis, ...]:
     measured = zip(outputs, scaling.y_mean, scaling.y_std, strict=True)
     driven = zip(inputs, scaling.u_mean, scaling.u_std, strict=True)
     return (
-        *(Axis(label, float(m), float(s)) for label, m, s in measured),
+        *(Axis(label, m, s) for label, m, s in measured),
         *hidden,
-        *(Axis(label, float(m), float(s)) for label, m, s in driven),
+        *(Axis(label, m, s) for label, m, s in driven),
     )
 
 
@@ -84,11 +84,11 @@ def noise_levels(run: Run, data: Dataset) -> list[tuple[str, float, float]]:
     """(state, standard deviation of Σx per step, of Σy), in units; a hidden state has no sensor."""
     axes = make_axes(run, data)
     with jax.enable_x64(True):
-        process = np.sqrt(np.asarray(run.system.model.transition.noise))
-        sensor = np.sqrt(np.asarray(run.system.model.emission.noise))
+        process = np.sqrt(run.system.model.transition.noise)
+        sensor = np.sqrt(run.system.model.emission.noise)
     sensor = np.pad(sensor, (0, len(process) - len(sensor)), constant_values=np.nan)
     triples = zip(axes[: len(process)], process, sensor, strict=True)
-    return [(axis.label, float(axis.std * p), float(axis.std * s)) for axis, p, s in triples]
+    return [(axis.label, axis.std * p, axis.std * s) for axis, p, s in triples]
 
 
 def _evaluate(
@@ -98,4 +98,4 @@ def _evaluate(
     with jax.enable_x64(True):
         factor = factor_system(run.system, jnp.float64).forward
         mean, variance = conditional(factor, jnp.asarray(points, jnp.float64))
-        return np.asarray(mean), np.sqrt(np.asarray(variance))
+        return np.asarray(mean), np.sqrt(variance)

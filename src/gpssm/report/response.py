@@ -109,7 +109,7 @@ def response_figures(
     low, high = (bound[j, keep, d] for bound in found.interval(_LEVEL))
     beside = None if linear is None else linear_step_response(linear, last)[j, keep, d]
     answer = Answer(keep, median[keep], low, high, beside)
-    step = _step_figure(answer, float(found.step[j]), data, d, j)
+    step = _step_figure(answer, found.step[j], data, d, j)
     if not found.settles[j, d]:
         text = f"The step response does not settle within {horizon} steps."
         return step, {"text": f"{text} There is no frequency response to show."}
@@ -149,7 +149,7 @@ def _step_figure(answer: Answer, size: float, data: Dataset, d: int, j: int) -> 
 def _readable(answer: Answer) -> dict[str, Any]:
     """A range that cuts a band so wide that it would flatten the lines."""
     lines = [answer.median] if answer.linear is None else [answer.median, answer.linear]
-    low, high = float(np.min(lines)), float(np.max(lines))
+    low, high = np.min(lines), np.max(lines)
     room = 2.0 * (high - low)
     if room == 0 or (answer.low.min() > low - room and answer.high.max() < high + room):
         return {}
@@ -189,6 +189,6 @@ def _degrees(
     gains: Complex[np.ndarray, "draws frequencies"],
 ) -> Float[np.ndarray, "draws frequencies"]:
     """The phases without jumps over frequency, nor from one draw to the next."""
-    phase = np.unwrap(np.angle(gains), axis=1)
+    phase = np.unwrap(np.angle(gains))
     turns = np.round((phase[:, :1] - np.angle(np.sum(gains[:, 0]))) / (2.0 * np.pi))
     return np.degrees(phase - 2.0 * np.pi * turns)

@@ -219,7 +219,7 @@ def gather(
         rmse=scores.overall("rmse"),
         mean=baselines[MEAN].scores.overall("rmse"),
         linear=baselines[ARX].scores.overall("rmse"),
-        coverage={name: float(scores["coverage"][d]) for name, d in scored.items()},
+        coverage={name: scores["coverage"][d] for name, d in scored.items()},
         measured=min(_measured(evaluation, d) for d in evaluation.measured),
         outside=inputs_outside(train, test),
         innovations={name: whiteness([e[:, d] for e in errors]) for name, d in checked.items()},
@@ -234,7 +234,7 @@ def whiteness(errors: Series) -> Whiteness:
     """Whether one-step errors of an output are white, over as many lags as their number allows."""
     known = sum(int(np.sum(~np.isnan(each))) for each in errors)
     lags = max(min(LAGS, known // _PAIRS_PER_LAG), 1)
-    largest = float(np.max(np.abs(autocorrelation(errors, lags)[1:])))
+    largest = np.max(np.abs(autocorrelation(errors, lags)[1:]))
     return Whiteness(ljung_box(errors, lags), largest)
 
 
