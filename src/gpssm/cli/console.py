@@ -26,6 +26,7 @@ from .wording import in_options, options_of
 Command = TypeVar("Command", bound=Callable[..., None])
 
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+_WIDEST = 10_000  # characters of a line of a table
 
 
 def readable(command: Command) -> Command:
@@ -73,7 +74,8 @@ def show(content: Any) -> None:
     if isinstance(content, str | Text):  # a command can be copied: no line break in it
         console.print(content, highlight=False, markup=False, soft_wrap=True)
     else:  # a table is never cut off: a narrow terminal wraps its lines
-        console.width = max(console.width, console.measure(content).maximum)
+        unlimited = console.options.update(max_width=_WIDEST)
+        console.width = max(console.width, console.measure(content, options=unlimited).maximum)
         console.print(content)
 
 
