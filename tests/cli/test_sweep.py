@@ -2,12 +2,23 @@
 
 import json
 import re
+import tomllib
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import gpssm
 from gpssm import ConfigError
+from gpssm.cli.sweeping import (
+    StudyConfig,
+    as_numbers,
+    best_table,
+    read_study,
+    sweep_command,
+    write_best,
+)
+from gpssm.workflow.configuration import DataConfig
 from support_cli import answer, invoke, write_csv
 from support_study import make_data, make_study, pretend
 
@@ -181,3 +192,111 @@ def test_a_table_of_the_user_is_neither_read_nor_replaced(pretended, tmp_path):
     with pytest.raises(ConfigError, match=r"out: got .*holds trials\.parquet but no study\.json"):
         gpssm.sweep(make_study(), {"lag": make_data()}, out=tmp_path, quiet=True)
     assert (tmp_path / "trials.parquet" / "lag-000000.parquet").read_text() == "of the user"
+
+
+# ---------------------------------------------------------------------- the table and the files
+
+
+def swept(tmp_path, *names, **changes):
+    """A study of which one configuration has failed."""
+    data = {name: make_data(seed=i) for i, name in enumerate(names)}
+    study = make_study(**changes)
+    return gpssm.sweep(study, data, out=tmp_path / "out", quiet=True)
+
+
+def cells(table):
+    return list(zip(*(list(each.cells) for each in table.columns), strict=True))
+
+
+def test_the_table_has_the_scores_on_each_data_set_and_the_settings(pretended, tmp_path):
+    table = best_table(swept(tmp_path, "lag", "hard"))
+    names = ["configuration", "rmse", "on lag", "on hard", "learning_rate", "inducing_kl"]
+    assert [str(each.header) for each in table.columns] == names
+    assert cells(table) == [  # exp(|log(rate / 0.1)| + |log(weight / 3)|), ten times that on hard
+        ("3", "3.162", "1", "10", "0.1", "3"), ("2", "9.487", "3", "30", "0.1", "1"),
+        ("1", "31.62", "10", "100", "0.01", "3"), ("0", "94.87", "30", "300", "0.01", "1"),
+    ]  # fmt: skip
+    title = "16 trials, the best on the held-out part (normalised units)"
+    assert str(table.title) == title
+
+
+def test_ten_configurations_are_shown_and_a_failed_one_is_said_to_be(tmp_path, monkeypatch):
+    def failing(study, data, batch, progress):
+        rows = pretend(study, data, batch, progress)
+        for each in rows:
+            if each["training.learning_rate"] == 0.02:
+                each |= {"rmse": float("nan"), "log_likelihood": float("nan"), "error": "lost"}
+        return rows
+
+    monkeypatch.setattr("gpssm.study.driver.fit_batch", failing)
+    rates = {"learning_rate": [0.01 * i for i in range(1, 12)]}
+    found = swept(tmp_path, "lag", search={"training": rates})
+    assert len(found.ranking) == 11
+    table = best_table(found)
+    assert [str(each.header) for each in table.columns][:3] == [
+        "configuration", "rmse", "learning_rate"
+    ]  # fmt: skip
+    assert len(cells(table)) == 10
+    few = swept(tmp_path / "few", "lag", search={"training": {"learning_rate": [0.02, 0.1]}})
+    assert [row[1] for row in cells(best_table(few))] == ["3", "failed"]
+    numbers = as_numbers(few)
+    assert numbers.pop("settings")["training"]["learning_rate"] == 0.1
+    assert numbers == {
+        "objective": "rmse",
+        "score": pytest.approx(3.0),
+        "trials": 4,
+        "failed": 2,
+        "lost": [],
+    }
+    json.dumps(numbers)
+
+
+def test_the_best_of_each_data_set_is_written_with_its_files(pretended, tmp_path):
+    found = swept(tmp_path, "lag", "hard")
+    study = StudyConfig(**found.study.model_dump(), data={
+        "lag": DataConfig(files=("a.csv",), outputs=("y",)), "hard": DataConfig(name="furnace"),
+    })  # fmt: skip
+    whole, lag, hard = (path.read_text() for path in write_best(study, found))
+    for text in (whole, lag, hard):
+        content = tomllib.loads(text)
+        assert (content["method"], content["seeds"]) == ("pr-ssm", 2)
+        assert content["training"]["learning_rate"] == 0.1
+        assert content["training"]["validation_metric"] == "rmse"
+        assert content["validation"] == study.validation
+        assert content["model"]["dim_x"] == 2
+    assert "files" not in whole
+    assert tomllib.loads(lag)["data"]["files"] == ["a.csv"]
+    assert tomllib.loads(hard)["data"]["name"] == "furnace"
+
+
+def test_a_study_reads_files_beside_it_and_knows_where_data_are_from(study, tmp_path):
+    study.write_text('datasets = ["two_tanks"]\n' + STUDY)
+    found = read_study(study)
+    assert list(found.sources) == ["two_tanks", "tank"]
+    assert found.sources["two_tanks"] == DataConfig(name="two_tanks")
+    assert found.sources["tank"].files == (str(tmp_path / "log.csv"),)
+    study.write_text('datasets = ["tank"]\n' + STUDY)
+    with pytest.raises(ConfigError, match=r"data: got 'tank' twice, expected each name once\."):
+        read_study(study)
+    study.write_text(STUDY + "\n[search.model]\nlag = ['none', 3]\n")
+    assert read_study(study).search.model["lag"] == (None, 3)
+
+
+def test_a_sweep_is_asked_for_what_the_command_was_given(study, monkeypatch, capsys, tmp_path):
+    asked = []
+
+    def sweep(found, data, *, out, cluster, quiet):
+        asked.append((list(data), data["tank"].num_rows, out, cluster, quiet))
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(gpssm, "sweep", sweep)
+    monkeypatch.chdir(tmp_path)
+    for out, on_cluster, quiet in ((None, False, False), (tmp_path / "o", True, True)):
+        with pytest.raises(ConfigError, match="enough"):
+            sweep_command(study, out, on_cluster, quiet, False)
+    rows = 84  # 70 % of 120
+    default = read_study(study).cluster
+    assert asked == [
+        (["tank"], rows, Path("studies/study"), None, False),
+        (["tank"], rows, tmp_path / "o", default, True),
+    ]
