@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import gpssm
 from gpssm.cli import app, main
 from support_cli import all_commands, invoke
 
@@ -201,11 +202,18 @@ def test_two_runs_are_needed_to_compare(given):
     assert given == []
 
 
-@pytest.mark.parametrize("words", [[], ["data"]])
-def test_no_command_is_answered_with_help(words):
-    result = invoke(*words)
-    assert "Usage" in result.output
-    assert "-h" in invoke("-h").output
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [([], "Fit a model, forecast"), (["data"], "List the registered"), (["-h"], "Fit a model"),
+     (["fit", "-h"], "Gradient steps")],
+)  # fmt: skip
+def test_no_command_is_answered_with_help_as_is_the_short_option(words, line):
+    assert line in invoke(*words).output
+
+
+def test_the_version_comes_before_the_help_and_errors_are_our_own():
+    assert invoke("--version", "--help").output == f"gpssm {gpssm.__version__}\n"
+    assert app.pretty_exceptions_enable is False
 
 
 def test_the_entry_point_runs_the_commands(monkeypatch):

@@ -1,6 +1,7 @@
 """The table that `gpssm predict` writes, column by column, and what it warns of."""
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,15 +157,23 @@ def opened(monkeypatch):
         run.asked.append((arguments, config, known is data))
         return more
 
+    @contextmanager
+    def phase(title, total, quiet):
+        run.asked.append((title, total, quiet))
+        yield lambda: run.asked.append("tell")
+
     monkeypatch.setattr(forecasting, "load_more", load_more)
+    monkeypatch.setattr(forecasting, "phase", phase)
+    monkeypatch.setattr(forecasting.gpssm, "prepare", lambda: run.asked.append("prepare"))
     return run, more
 
 
 def test_a_forecast_is_written_for_every_experiment(opened, capsys, tmp_path):
     (run, more), out = opened, tmp_path / "new" / "f.csv"
     predict_command(Path("run"), ["a.csv"], out, 3, 8, False, True, True)
-    assert run.asked[:4] == [Path("run"), 8, (["a.csv"], "the settings", True), more]
-    assert run.asked[4:] == [(4, 3, 3), (4, 3, 3)]
+    read = ["prepare", Path("run"), 8, (["a.csv"], "the settings", True), more]
+    assert run.asked[:5] == read
+    assert run.asked[5:] == [("forecast", 2, True), (4, 3, 3), "tell", (4, 3, 3), "tell"]
     table = pd.read_csv(out)
     assert list(table["experiment"]) == ["mon"] * 4 + ["'=tue"] * 4
     assert list(table["step"]) == [0, 1, 2, 3] * 2
@@ -198,4 +207,6 @@ def test_an_evaluation_is_of_the_test_part_or_of_other_data(opened, monkeypatch,
     evaluate_command(Path("run"), ["a.csv"], False)
     assert capsys.readouterr().out == "the table\nverdict use: b.\nnext    gpssm\n"
     assert scored == [(None, True), (more, False)]
-    assert (["a.csv"], "the settings", True) in run.asked
+    opened_again = ["prepare", Path("run")]
+    read = (["a.csv"], "the settings", True)
+    assert run.asked == [Path("run"), *opened_again, *opened_again, read]

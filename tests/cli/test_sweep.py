@@ -289,6 +289,7 @@ def test_a_sweep_is_asked_for_what_the_command_was_given(study, monkeypatch, cap
         asked.append((list(data), data["tank"].num_rows, out, cluster, quiet))
         raise ConfigError("enough")
 
+    monkeypatch.setattr(gpssm, "prepare", lambda: asked.append("prepare"))
     monkeypatch.setattr(gpssm, "sweep", sweep)
     monkeypatch.chdir(tmp_path)
     for out, on_cluster, quiet in ((None, False, False), (tmp_path / "o", True, True)):
@@ -297,6 +298,8 @@ def test_a_sweep_is_asked_for_what_the_command_was_given(study, monkeypatch, cap
     rows = 84  # 70 % of 120
     default = read_study(study).cluster
     assert asked == [
+        "prepare",
         (["tank"], rows, Path("studies/study"), None, False),
+        "prepare",
         (["tank"], rows, tmp_path / "o", default, True),
     ]

@@ -145,3 +145,34 @@ def test_of_one_cause_the_strongest_is_shown_whatever_the_order(first, second):
     pair = [caution(first, "a"), caution(second, "b")]
     assert select(pair) == select(pair[::-1])
     assert len(select(pair)) == 1
+
+
+SYMPTOMS = "bias narrow wide growing middle"
+UNFINISHED = f"{SYMPTOMS} overfitting changed rising input coloured"
+EXPLAINED = {
+    "diverged": f"{UNFINISHED} unlearned seeds outside",
+    "failed": f"{UNFINISHED} unlearned seeds",
+    "nothing learned": f"{UNFINISHED} unlearned seeds",
+    "unlearned": UNFINISHED,
+    "skipped": "rising",
+    "outside": f"{SYMPTOMS} overfitting changed",
+    "changed": f"{SYMPTOMS} overfitting",
+    "overfitting": "rising narrow growing middle input coloured",
+    "bias": "narrow wide growing middle",
+    "narrow": "growing middle",
+    "wide": "growing middle",
+    "input": "coloured",
+}
+KINDS = {kind for words in EXPLAINED.values() for kind in words.split()} | EXPLAINED.keys()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_finding_silences_what_it_explains_and_nothing_else(kind):
+    for other in KINDS - {kind}:
+        one, two = caution(kind, "one."), caution(other, "two.")
+        if one.cause == two.cause:
+            continue
+        silent = other in EXPLAINED.get(kind, "").split()
+        silenced = kind in EXPLAINED.get(other, "").split()
+        shown = {each.kind for each in select([one, two])}
+        assert shown == ({kind} if silent else {other} if silenced else {kind, other})

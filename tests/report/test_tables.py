@@ -94,6 +94,16 @@ def test_the_terminal_shows_a_column_for_each_model():
     assert score_table("", {"one": alone}).row_count == 8
 
 
+def test_brackets_are_no_markup_to_the_terminal():
+    names = ("a [b]", "flow [b]")
+    model = Evaluation((), scores([1.0, 2.0], 5.0, names), 0)
+    console = Console(file=io.StringIO(), width=100)
+    console.print(score_table("the [b] title", {"one [b]": model}, ["/s", "m"]))
+    shown = console.file.getvalue()
+    for words in ("the [b] title", "one [b]", "a [b]", "flow [b]", "RMSE [/s]", "RMSE [m]"):
+        assert words in shown
+
+
 def test_the_page_shows_the_best_in_bold_where_they_can_be_compared():
     models = {"one": FIRST, "two": SECOND}
     tables = []
