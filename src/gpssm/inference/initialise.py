@@ -295,4 +295,4 @@ def _kmeans(key: PRNGKeyArray, samples: np.ndarray, m: int) -> np.ndarray:
     if len(samples) < m:
         samples = samples[rng.integers(0, len(samples), 4 * m)]
         samples = samples + spread * rng.standard_normal(samples.shape)
-    return kmeans2(samples, m, minit="++", seed=rng, missing="warn")[0]
+    return kmeans2(samples, m, minit="++", seed=rng)[0]

@@ -59,7 +59,7 @@ def linear_start(model: LinearModel, data: Dataset, normalisation: Normalisation
     behind = [_seen_backwards(run, outputs) for run in runs]
     missed = np.concatenate([h - with_one(seen) @ G.T for h, seen in behind])
     behind_scale = np.sqrt(np.mean(np.square(missed), axis=0) + hidden)
-    root = _root_of_inverse(_moments(runs))
+    root = _root_of_inverse(np.sum([_moments(run) for run in runs], axis=0))
     return LinearStart(
         LinearPart(weights, root, scale, G, np.maximum(behind_scale, _SMALLEST)),
         np.maximum(noise.Q, _FLOOR),
@@ -76,8 +76,8 @@ def _smoothed_runs(model: LinearModel, data: Dataset, normalisation: Normalisati
     each, found = max(_ROWS // len(data.experiments), 50), []
     start = np.zeros(len(model.A)), model.initial + _FLOOR * np.eye(len(model.A))
     for run in data.experiments[:: -(-len(data.experiments) * 50 // _ROWS)]:
-        u = with_one(np.asarray(normalisation.u(np.asarray(run.u[:each]))))
-        y = np.asarray(normalisation.y(np.asarray(run.y[:each])))
+        u = with_one(np.asarray(normalisation.u(run.u[:each])))
+        y = np.asarray(normalisation.y(run.y[:each]))
         found.append(_Run(u, y, smooth(model.A, model.B, model.noise, start, u, y)))
     return found
 
@@ -90,18 +90,15 @@ def _step_covariance(model: LinearModel, runs: list[_Run]) -> Float[np.ndarray, 
         both = A @ np.swapaxes(cross, 1, 2)  # Cov(A x[t], x[t+1])
         covariance = P[1:] + A @ P[:-1] @ A.T - both - np.swapaxes(both, 1, 2)
         total, count = total + e.T @ e + covariance.sum(axis=0), count + len(e)
-    return total / max(count, 1)
+    return total / count
 
 
-def _moments(runs: list[_Run]) -> Float[np.ndarray, "n n"]:
+def _moments(run: _Run) -> Float[np.ndarray, "n n"]:
     """E Σt φφᵀ with φ = (x, u, 1)."""
-    total: np.ndarray | float = 0.0
-    for u, _, found in runs:
-        phi = np.hstack([found.mean, u])
-        gram, states = phi.T @ phi, found.mean.shape[1]
-        gram[:states, :states] += found.covariance.sum(axis=0)
-        total = total + gram
-    return np.asarray(total)
+    phi = np.hstack([run.found.mean, run.u])
+    gram, states = phi.T @ phi, run.found.mean.shape[1]
+    gram[:states, :states] += run.found.covariance.sum(axis=0)
+    return gram
 
 
 def _root_of_inverse(gram: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
