@@ -105,7 +105,7 @@ def step_response(
     up, down = np.split(y.reshape(*y.shape[:2], 2 * len(inputs), draws), 2, axis=2)
     with np.errstate(invalid="ignore"):  # of draws that diverge
         answers = np.transpose(up - down, (3, 2, 0, 1)) * scaling.y_std
-    answers = np.nan_to_num(answers, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+    answers[np.isnan(answers)] = np.inf
     return StepResponse(answers, scaling.u_std[list(inputs)], scaling.y_std)
 
 
@@ -113,11 +113,9 @@ def _warmup(run: Fitted, data: Dataset) -> Sequences:
     """The first rows of the longest experiment, normalised."""
     config, longest = run.system.config, max(data.experiments, key=len)
     rows = max(config.shortest_warmup, config.warmup)
-    y = np.asarray(run.normalisation.y(longest.y[:rows]))[None]
-    u = np.asarray(run.normalisation.u(longest.u[:rows]))[None]
-    u = aligned(u, config.input_delays or (1,) * u.shape[2])
-    known = np.isfinite(y)
-    return from_batch_first(u, np.where(known, y, 0.0), known)
+    y, u = run.normalisation.y(longest.y[:rows]), np.asarray(run.normalisation.u(longest.u[:rows]))
+    u = aligned(u, config.input_delays or (1,) * data.dim_u)
+    return from_batch_first(u[None], y[None], np.isfinite(y)[None])
 
 
 def _held(inputs: Sequence[int], dim_u: int, horizon: int) -> Float[np.ndarray, "time u copies"]:

@@ -101,7 +101,7 @@ class Stability:
         """k, state_kl, lag and sequence length. A growing spread needs strong conditioning, at a
         price, and long training sequences; a settling one needs sequences that last until it has
         settled."""
-        memory, horizon = float(np.max(self.settling)), len(self.variance)
+        memory, horizon = np.max(self.settling), len(self.variance)
         if self.stable:
             return Suggestion(50.0, 1.0, _between(memory, 8, 64), _between(4 * memory, 50, 300))
         return Suggestion(1.0, 10.0, _between(memory / 4, 16, 50), _between(horizon, 100, 300))
@@ -196,13 +196,12 @@ def _from_data(
     if len(longest) < warmup:
         given, wanted = f"experiments of at most {len(longest)} rows", f"one of {warmup} or more"
         raise ConfigError(expected("data", given, wanted, "That is the warm-up of the model."))
-    y, all_u = np.asarray(normalisation.y(longest.y)), np.asarray(normalisation.u(longest.u))
-    all_u = aligned(all_u, system.config.input_delays or (1,) * all_u.shape[1])
+    y, u = normalisation.y(longest.y), np.asarray(normalisation.u(longest.u))
+    u = aligned(u, system.config.input_delays or (1,) * data.dim_u)
     begins = np.linspace(0, max(len(y) - warmup - horizon, 0), starts).astype(int)
     rows = (begins[:, None] + np.arange(warmup + horizon)) % len(y)
-    seen, mask = y[rows[:, :warmup]], np.isfinite(y[rows[:, :warmup]])
-    u = jnp.asarray(all_u[rows])
-    sequences = from_batch_first(u[:, :warmup], jnp.where(mask, seen, 0.0), jnp.asarray(mask))
+    u, seen = u[rows], y[rows[:, :warmup]]
+    sequences = from_batch_first(u[:, :warmup], seen, np.isfinite(seen))
     first = predict(key, system, sequences.u, sequences, warmup)[-1]
     x = jnp.mean(first.reshape(first.shape[0], starts, -1), axis=-1)
     return x, jnp.transpose(u[:, warmup - 1 :], (1, 2, 0))
