@@ -1,5 +1,10 @@
 """Stability against closed forms: the covariance of a linear system, and curves of known growth."""
 
+import inspect
+import sys
+from types import SimpleNamespace
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -7,7 +12,9 @@ import gpssm
 from gpssm import ConfigError, Dataset
 from gpssm.data import Normalisation
 from gpssm.fitted.run import Run
-from gpssm.prediction import Stability
+from gpssm.inference import System
+from gpssm.prediction import Stability, Suggestion
+from gpssm.prediction.stability import _from_data, _from_inducing_inputs, _names
 from support import linear_system
 
 HORIZON = 60
@@ -104,6 +111,8 @@ def test_suggestions_follow_the_kind_of_plant():
     unstable = curve(t**3).suggest()
     assert (unstable.k, unstable.state_kl) == (1.0, 10.0)
     assert (unstable.lag, unstable.sequence_length) == (50, 300)
+    between = curve(t[:164] ** 3).suggest()  # settled at step 141
+    assert (between.lag, between.sequence_length) == (35, 164)
     short = curve(t[:60] ** 3).suggest()
     assert (short.lag, short.sequence_length) == (16, 100)
     slowest = curve(np.r_[0.1 * np.ones(100), np.ones(500)]).suggest()
@@ -144,3 +153,108 @@ def test_the_figure_has_a_line_per_state_and_its_verdict(found, tmp_path):
     assert [text.get_text()[:7] for text in axis.get_legend().get_texts()] == ["y1, t^1", "hidden "]
     assert figure.get_suptitle().startswith("not mean-square stable")
     assert (tmp_path / "spread.png").stat().st_size > 5000
+
+
+def test_a_figure_can_have_a_title_of_its_own(found):
+    assert found["stable"].plot(title="A tank").get_suptitle() == "A tank"
+
+
+# ---------------------------------------------------------------------- worked by hand
+
+
+def test_the_exponent_compares_two_parts_of_the_horizon():
+    """Steps 30 to 49 with 80 to 99 of a hundred; elsewhere the curve is far away."""
+    variance = np.full((100, 2), 1e6)
+    variance[30:50], variance[80:] = [2.0, 3.0], [7.0, 3.0]
+    found = Stability(variance, ("y1", "y2")).exponent
+    np.testing.assert_allclose(found, [np.log(3.5) / np.log(1.8 / 0.8), 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("first", "settling"), [(1.0 - np.exp(-1.0), 1.0), (0.63, 2.0)])
+def test_a_spread_has_settled_from_the_step_that_reaches_its_share(first, settling):
+    assert curve([first, 0.9, 0.5, 1.0]).settling == settling
+
+
+def test_a_verdict_has_a_line_for_each_state_and_a_suggestion():
+    """From 2 to 2 (1.8 / 0.8)² is t²; it has settled at step 81, of which a quarter is the lag."""
+    variance = np.ones((100, 2))
+    variance[:, 0] = np.where(np.arange(100) < 80, 2.0, 10.125)
+    found = Stability(variance, ("level", "hidden 1"))
+    assert found.growing == (True, False)
+    np.testing.assert_allclose(found.doubling, [100.0 * (np.sqrt(2.0) - 1.0), np.inf])
+    assert found.suggest() == Suggestion(k=1.0, state_kl=10.0, lag=20, sequence_length=100)
+    assert str(found).splitlines() == [
+        "not mean-square stable over 100 steps",
+        "  level: variance grows as t^2.0, doubles within 41 steps",
+        "  hidden 1: variance settles, most of it within 1 steps",
+        "  try k=1, state_kl=10, lag=20, sequence_length=100",
+    ]
+
+
+def test_a_plain_call_looks_three_hundred_steps_ahead_from_sixteen_states():
+    parameters = inspect.signature(gpssm.stability).parameters.values()
+    defaults = {each.name: each.default for each in parameters if each.kind == each.KEYWORD_ONLY}
+    assert defaults == {"horizon": 300, "starts": 16, "particles": 100, "seed": 0}
+
+
+def test_another_seed_is_another_estimate_in_double_precision(found):
+    settings = {"horizon": HORIZON, "particles": 400, "starts": 10}
+    zero, one = (gpssm.stability(make_run(STABLE), seed=seed, **settings) for seed in (0, 1))
+    np.testing.assert_array_equal(zero.variance, found["stable"].variance)
+    assert np.all(one.variance != zero.variance)
+    assert zero.variance.dtype == np.float64
+
+
+def test_without_data_the_starts_are_inducing_inputs(key):
+    """z is twice the unit matrix: two of its rows are states, the third is an input."""
+    x, u = _from_inducing_inputs(key, make_run(STABLE).system, 7, 40)
+    assert (x.shape, u.shape) == ((2, 40), (8, 1, 40))
+    assert {tuple(each) for each in np.asarray(x).T} == {(2.0, 0.0), (0.0, 2.0), (0.0, 0.0)}
+    assert abs(np.std(u) - 1.0) < 0.2
+
+
+@pytest.mark.parametrize(("horizon", "begins"), [(10, [0, 6, 12, 18]), (40, [0, 0, 0, 0])])
+def test_with_data_the_starts_lie_along_the_longest_run(horizon, begins, monkeypatch, key):
+    """Its input acts after two steps. Where the run ends, it begins again."""
+    units = Normalisation(*(np.array([each]) for each in (0.5, 2.0, -1.0, 3.0)))
+    u, y = (list(map(np.random.default_rng(0).normal, [i, i], [1, 1], [12, 31])) for i in (0, 1))
+    y[1][1] = np.nan
+    given = []
+
+    def remember(key, system, u, sequences, conditioned):
+        given.append((u, sequences, conditioned))
+        return jnp.arange(3.0 * 2 * 4 * 5).reshape(3, 2, 20)
+
+    monkeypatch.setattr(sys.modules["gpssm.prediction.stability"], "predict", remember)
+    system = make_run(STABLE).system
+    system = System(system.model, system.posterior, system.config.replace(input_delays=(2,)))
+    x, ahead = _from_data(key, system, Dataset.from_arrays(y, u), units, horizon, 4)
+    np.testing.assert_array_equal(x, np.arange(80.0, 120.0).reshape(2, 4, 5).mean(axis=2))
+    seen_u, sequences, conditioned = given[0]
+    acting = (np.r_[u[1][:1], u[1][:-1]] - 0.5) / 2.0
+    for start, begin in enumerate(begins):
+        rows = (begin + np.arange(3 + horizon)) % 31
+        np.testing.assert_allclose(ahead[:, 0, start], acting[rows[2:]], rtol=1e-12)
+        np.testing.assert_allclose(seen_u[:, 0, start], acting[rows[:3]], rtol=1e-12)
+        known = np.asarray(sequences.mask[:, 0, start])
+        np.testing.assert_array_equal(known, rows[:3] != 1)
+        seen = np.asarray(sequences.y[:, 0, start])[known]
+        np.testing.assert_allclose(seen, (y[1][rows[:3]][known] + 1.0) / 3.0, rtol=1e-12)
+    assert conditioned == 3
+
+
+def test_a_warmup_may_take_all_rows(monkeypatch, key):
+    still = lambda key, system, u, sequences, conditioned: jnp.ones((3, 2, 10))  # noqa: E731
+    monkeypatch.setattr(sys.modules["gpssm.prediction.stability"], "predict", still)
+    data = Dataset.from_arrays(np.arange(3.0), np.arange(3.0))
+    run = make_run(STABLE)
+    _, u = _from_data(key, run.system, data, run.normalisation, 4, 2)
+    np.testing.assert_array_equal(u[:, 0], np.tile([[2.0], [0.0], [1.0], [2.0], [0.0]], 2))
+
+
+def test_states_are_named_after_their_outputs():
+    system = SimpleNamespace(model=SimpleNamespace(dim_y=2, dim_x=4))
+    parts = {"system": system, "normalisation": None}
+    hidden = ("hidden 1", "hidden 2")
+    assert _names(SimpleNamespace(output_names=(), **parts)) == ("y1", "y2", *hidden)
+    assert _names(SimpleNamespace(output_names=("a", "b"), **parts)) == ("a", "b", *hidden)
