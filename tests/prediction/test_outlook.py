@@ -11,6 +11,7 @@ from gpssm import DataError
 from gpssm.gp.positive import raw_positive
 from gpssm.inference import cbf_ssm
 from gpssm.inference.rollout import go_on, predict
+from gpssm.inference.sequences import Sequences
 from gpssm.metrics import Forecast
 from gpssm.prediction import outlook
 from support import SMALL, make_sequences, make_system
@@ -29,12 +30,16 @@ def record():
     return u[:HORIZON], y[:WARMUP]
 
 
-def test_a_piece_says_what_its_particles_say(key):
+@pytest.fixture(scope="module")
+def small():
+    return make_system(cbf_ssm(dim_x=3, **SMALL), make_sequences())
+
+
+def test_a_piece_says_what_its_particles_say(small, key):
     """The forecast's own mean, spread and quantiles are the oracle."""
-    system = make_system(cbf_ssm(dim_x=3, **SMALL), make_sequences())
     path = jax.random.normal(key, (7, 3, 2 * 40)) * 3.0 + 1.0
-    piece = outlook.summarise(system, path, 2, LEVELS)
-    noise = np.sqrt(np.asarray(system.model.emission.noise))
+    piece = outlook.summarise(small, path, 2, LEVELS)
+    noise = np.sqrt(np.asarray(small.model.emission.noise))
     for i in range(2):
         particles = np.moveaxis(np.asarray(path)[:, :1].reshape(7, 1, 2, 40)[:, :, i], -1, 0)
         oracle = Forecast(particles, noise)
@@ -102,3 +107,80 @@ def test_a_band_that_was_not_asked_for_is_refused(run, record):
 def test_one_level_is_not_several(levels):
     with pytest.raises(DataError, match=r"levels: got .*, expected a sequence of numbers"):
         outlook.check_levels(levels)
+
+
+@pytest.mark.parametrize("levels", [(0.5, 0.0), (1.0,), (-0.1,), (float("nan"),)])
+def test_a_level_lies_strictly_between_zero_and_one(levels):
+    outlook.check_levels((1e-9, 1.0 - 1e-9))
+    with pytest.raises(DataError, match=rf"levels: got {levels[-1]}, expected numbers between 0"):
+        outlook.check_levels(levels)
+
+
+def test_a_band_lies_between_its_two_quantiles():
+    bounds = {level: np.full((2, 1), level) for level in (0.1, 0.35, 0.5, 0.65, 0.9)}
+    found = outlook.Outlook(np.zeros((2, 1)), np.ones((2, 1)), bounds)
+    for level, low, high in ((0.8, 0.1, 0.9), (0.3, 0.35, 0.65)):
+        for bound, value in zip(found.interval(level), (low, high), strict=True):
+            np.testing.assert_array_equal(bound, np.full((2, 1), value))
+
+
+def test_a_piece_without_levels_has_moments_only(small, key):
+    path = jax.random.normal(key, (7, 3, 2 * 40))
+    assert outlook.summarise(small, path, 2, ()).quantiles.shape == (0, 7, 1, 2)
+
+
+@pytest.fixture
+def sums(monkeypatch):
+    """In the place of a model: a state that adds up its input, from 5 on. Shapes of its parts."""
+    calls = []
+
+    def add_up(x, u):
+        return np.cumsum(np.concatenate([x[None], u[:-1]]), axis=0)
+
+    def begin(key, system, u, warmup, conditioned):
+        assert conditioned == warmup.length
+        return add_up(np.full((1, u.shape[-1]), 5.0), u)
+
+    def follow(key, system, x, u, part):
+        calls.append((len(u), int(part)))
+        return add_up(x, u)
+
+    def keep(system, path, scenarios, levels):
+        assert (scenarios, levels) == (path.shape[-1], (0.2, 0.7))
+        return outlook.Piece(*map(jnp.asarray, (path, 2.0 * path, path[None])))
+
+    for name, fake in (("predict", begin), ("go_on", follow), ("summarise", keep)):
+        monkeypatch.setattr(outlook, name, fake)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("particles", "steps", "lengths"),
+    [
+        (1, 2505, [5, 1000, 1000, 500]),  # the longest
+        (133_333, 14, [5, 5, 4]),  # of three states: five steps have no 2 million numbers
+        (333_333, 9, [5, 2, 2]),
+        (400_000, 7, [5, 1, 1]),
+        (900_000, 6, [5, 1]),
+        (900_000, 5, [5]),
+    ],
+)
+def test_every_piece_begins_where_the_last_one_ended(small, sums, particles, steps, lengths, key):
+    u = np.random.default_rng(0).standard_normal((steps, 1, 1))
+    warmup = Sequences(*map(jnp.asarray, (u[:5], u[:5], np.ones((5, 1, 1), bool))))
+    system = small.with_particles(particles)
+    found = list(outlook.pieces(key, system, jnp.asarray(u), warmup, [0.2, 0.7]))
+    assert [len(each.mean) for each in found] == lengths
+    wanted = 5.0 + np.r_[0.0, np.cumsum(u[:-1])]
+    for factor, name, axis in ((1.0, "mean", 0), (2.0, "variance", 0), (1.0, "quantiles", 1)):
+        values = np.concatenate([getattr(each, name) for each in found], axis=axis)
+        np.testing.assert_allclose(values.ravel(), factor * wanted, atol=1e-9)
+    longest = lengths[1] if len(lengths) > 1 else 0
+    assert sums == [(longest + 1, part) for part in range(len(lengths) - 1)]
+
+
+def test_two_scenarios_take_twice_the_memory(small, sums, key):
+    u = jnp.ones((9, 1, 2))
+    warmup = Sequences(u[:5], u[:5], jnp.ones((5, 1, 2), bool))
+    found = list(outlook.pieces(key, small.with_particles(166_666), u, warmup, (0.2, 0.7)))
+    assert [len(each.mean) for each in found] == [5, 2, 2]
