@@ -123,3 +123,15 @@ def test_shared_noise_moves_all_hidden_dimensions_with_one_draw(key):
     eps = np.asarray((h[0] - h[1] - mean) / jnp.sqrt(variance))
     np.testing.assert_allclose(eps, np.tile(eps[:1], (3, 1)), rtol=1e-6)
     assert np.std(eps[0]) > 0.1
+
+
+@pytest.mark.parametrize("lag", [None, 2])
+def test_whole_functions_leave_only_the_entropy_of_the_end(lag, key):
+    """A pathwise draw has no variance; only the last window delivers where it began."""
+    config = cbf_ssm(dim_x=3, function_draw="pathwise", **{**SMALL, "lag": lag})
+    sequences = make_sequences(batch=2, time=7)
+    system = make_system(config, sequences)
+    factor = factor_system(system, jnp.float64).backward
+    found = backward_pass(key, system, factor, sequences).entropy
+    variances = np.asarray(system.model.initial.variance[1:])
+    np.testing.assert_allclose(found, 0.5 * np.log(2 * np.pi * np.e * variances).sum(), rtol=1e-12)
