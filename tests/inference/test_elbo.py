@@ -147,6 +147,20 @@ def test_total_is_the_weighted_sum_of_the_named_terms(name, key):
     assert (terms.smoother_kl > 0) == name.startswith("cbf")
 
 
+def test_learned_parameters_cost_their_kl(key):
+    """Those of a linear part, which the spread of the parameters has moved away from its prior."""
+    sequences = make_sequences()
+    system = make_system(vcdt(dim_x=2, linear_part=True, **SMALL), sequences)
+    weights = Weights(state_kl=0.7, inducing_kl=0.03, parameter_kl=0.4)
+    terms = elbo(key, system, sequences, weights)
+    dynamics = system.model.transition.dynamics
+    mean, variance = np.asarray(dynamics.mean), np.square(dynamics.std)
+    kl = 0.5 * np.sum(variance + mean**2 - 1.0 - np.log(variance))
+    np.testing.assert_allclose(terms.parameter_kl, kl, rtol=1e-10)
+    rest = terms.log_likelihood - 0.7 * terms.state_kl - 0.03 * terms.inducing_kl - 0.4 * kl
+    np.testing.assert_allclose(terms.total, rest, rtol=1e-10)
+
+
 def test_terms_equal_a_replay_with_plain_formulas(key):
     """log p(y|x) from the particles, with a sum over time and a mean over the rest."""
     sequences = make_sequences(missing=0.3)
