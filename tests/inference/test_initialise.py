@@ -10,8 +10,10 @@ from scipy import stats
 
 from gpssm import ConfigError
 from gpssm.gp.positive import positive
-from gpssm.inference import Sequences, build, cbf_ssm
-from gpssm.inference.initialise import _kmeans, lagged_embeddings
+from gpssm.inference import Sequences, build, cbf_ssm, initialise
+from gpssm.inference.initialise import _kmeans, lagged_embeddings, typical_embeddings
+from gpssm.inference.linear_part import LinearStart
+from gpssm.model import Increment, LinearPart
 from support import SMALL, make_sequences
 
 SETTINGS = {**SMALL, "inducing_points": 20}
@@ -164,3 +166,104 @@ def test_fewer_states_than_outputs_are_refused(dim_x, dim_y, key):
     message = rf"dim_x: got {dim_x}, expected at least the number of outputs, {dim_y}"
     with pytest.raises(ConfigError, match=message):
         build(key, cbf_ssm(dim_x=dim_x, **SMALL), make_sequences(dim_y=dim_y))
+
+
+def test_a_system_keeps_the_settings_that_make_its_parts(key):
+    """A kernel for each output, hidden states with their own noise, a prior of x[1] that counts."""
+    config = cbf_ssm(
+        dim_x=3, kernel_per_output=True, hidden_variance=0.3, recognition="mlp",
+        informative_initial_state=True, inducing_inputs="kmeans", **SMALL,
+    )  # fmt: skip
+    system = build(key, config, make_sequences(dim_u=2))
+    gps = system.model.transition.gp, system.posterior.smoother
+    assert [gp.kernel.raw_lengthscales.shape for gp in gps] == [(3, 5), (2, 6)]
+    assert [gp.inducing_inputs.shape for gp in gps] == [(5, 5), (5, 6)]
+    np.testing.assert_allclose(system.posterior.hidden_noise, [0.3, 0.3], rtol=1e-12)
+    np.testing.assert_allclose(system.model.emission.noise, [1.0], rtol=1e-12)
+    assert system.model.initial.informative
+
+
+def linear_values(hidden):
+    """Numbers that are all different."""
+    part = LinearPart.blank(3, 3 - hidden, 1)._replace(
+        scale=np.array([1.0, 2.0, 3.0]), backward_scale=np.arange(4.0, 4.0 + hidden)
+    )
+    noises = np.array([0.1, 0.2, 0.3]), np.full(3 - hidden, 0.4), np.full(hidden, 0.6)
+    inputs = np.arange(80.0).reshape(20, 4), np.arange(120.0).reshape(20, 6)
+    return LinearStart(part, *noises, *inputs)
+
+
+def test_a_linear_part_is_in_units_of_the_kernels():
+    config = cbf_ssm(dim_x=3, linear_part=True, kernel_variance=0.25)
+    linear = linear_values(hidden=2)
+    found = initialise._affine(config, 1, 1, linear).part
+    np.testing.assert_allclose(found.scale, [2.0, 4.0, 6.0], rtol=1e-12)
+    np.testing.assert_allclose(found.backward_scale, [8.0, 10.0], rtol=1e-12)
+    np.testing.assert_array_equal(found.root, np.eye(5))
+    for ours, blank in zip(
+        initialise._affine(config, 1, 1, None).part, LinearPart.blank(3, 1, 1), strict=True
+    ):
+        np.testing.assert_array_equal(ours, blank)
+
+
+@pytest.mark.parametrize("target", ["smoother", "none"])
+def test_the_noise_of_a_linear_fit_goes_where_it_belongs(target, key):
+    config = cbf_ssm(dim_x=3, target=target, recognition="mlp", **SMALL)
+    system = initialise._with_noise(build(key, config, make_sequences()), linear_values(hidden=2))
+    np.testing.assert_allclose(system.model.transition.noise, [0.1, 0.2, 0.3], rtol=1e-12)
+    np.testing.assert_allclose(system.model.emission.noise, [0.4], rtol=1e-12)
+    hidden = [0.6, 0.6] if target == "smoother" else []
+    np.testing.assert_allclose(system.posterior.hidden_noise, hidden, rtol=1e-12)
+
+
+def test_the_points_of_a_linear_fit_are_centres_of_what_its_gps_saw(key):
+    config = cbf_ssm(dim_x=3, linear_part=True, **SMALL)
+    linear, keys = linear_values(hidden=2), [jax.random.fold_in(key, i) for i in range(2)]
+    found = initialise._place(key, config, Increment(), make_sequences(), linear)
+    for points, each, seen in zip(found, keys, (linear.f_inputs, linear.b_inputs), strict=True):
+        np.testing.assert_array_equal(points.z, _kmeans(each, seen, 5))
+        assert points.values is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_embeddings_of_a_known_physics_have_hidden_states_of_unit_size(dtype):
+    """The same in every run: (y, h, u)[t], and (h, y[t+1], y[t], u[t]), in double precision."""
+    sequences = make_sequences(batch=3, time=200, dim_u=2, dtype=dtype)
+    config = cbf_ssm(dim_x=3)
+    forward, backward = typical_embeddings(config, Increment(), sequences)
+    assert forward.dtype == backward.dtype == np.float64
+    h = np.random.default_rng(0).standard_normal((2, 199 * 3)).T
+    y, u = (np.moveaxis(np.asarray(a, dtype=float), 1, 2) for a in (sequences.y, sequences.u))
+    now, later, u = (a.reshape(199 * 3, -1) for a in (y[:-1], y[1:], u[:-1]))
+    np.testing.assert_array_equal(forward, np.hstack([now, h, u]))
+    np.testing.assert_array_equal(backward, np.hstack([h, later, now, u]))
+
+
+def test_lagged_embeddings_can_have_steps_in_double_precision():
+    sequences = make_sequences(batch=2, time=8, dim_y=2, dtype=jnp.float32)
+    y = np.moveaxis(np.asarray(sequences.y, dtype=float), 2, 0)
+    typical = np.sqrt(np.mean(np.diff(y, axis=1) ** 2, axis=(0, 1)))
+    steps = np.zeros(y.shape)
+    steps[:, :-1] = np.diff(y, axis=1) / typical
+    forward, backward = lagged_embeddings(cbf_ssm(dim_x=3, smoother_sees_steps=True), sequences)
+    np.testing.assert_allclose(backward[:, 1:3], steps.reshape(-1, 2), rtol=1e-12, atol=1e-12)
+    assert forward.dtype == backward.dtype == np.float64
+
+
+@pytest.mark.parametrize("distance", [0.0, 1.0])
+def test_centres_are_kept_apart_by_a_thousandth_of_the_spread(distance, key):
+    """As many centres as samples: each is one of them and a little noise."""
+    samples = np.stack([np.zeros(200), distance * np.arange(200.0)], axis=1)
+    found = _kmeans(key, samples, 200)
+    found = found[np.argsort(found[:, 1])]
+    for column in range(2):
+        spread = 1e-3 * (samples[:, column].std() + 1e-3)
+        noise = (found - samples)[:, column]
+        assert noise.std() == pytest.approx(spread, rel=0.2)
+
+
+def test_few_samples_all_have_centres_near_them(key):
+    samples = np.array([[1.0], [2.0], [3.0]])
+    found = _kmeans(key, samples, 8)
+    assert set(np.round(found[:, 0]).tolist()) == {1.0, 2.0, 3.0}
+    assert np.abs(found - np.round(found)).max() < 0.01

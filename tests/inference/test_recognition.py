@@ -149,3 +149,11 @@ def test_training_starts_near_what_output_says(kind):
     ours, oracle = first_state(system, SEQUENCES), without_network(system, SEQUENCES)
     assert np.all(np.abs(ours[0] - oracle[0]) < 0.3)
     assert np.all(np.abs(np.log(ours[1] / oracle[1])) < 0.3)
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_read_out_starts_at_a_tenth_of_the_usual_size(kind):
+    """Uniform between ±1/√32 is usual for a layer of 32 inputs."""
+    config = vcdt(dim_x=3, recognition=kind, **{**SMALL, "warmup": WARMUP})
+    readout = build(jax.random.key(1), config, SEQUENCES).posterior.recognition.readout
+    assert 0.09 / np.sqrt(32) < np.max(np.abs(readout.weight)) < 0.1 / np.sqrt(32)
