@@ -193,11 +193,17 @@ def test_each_gp_starts_at_the_regression_on_what_it_sees(sees):
     ("time", "rows"), [(4, 1), (5, 2), (12, 1), (13, 2), (21, 2), (22, 1), (30, 9)]
 )
 def test_up_to_ten_steps_on_either_side_are_past_and_future(time, rows):
-    """The steps in between, less the last one, are regressed on; in double precision."""
-    u, y = (values.astype(np.float32) for values in respond(noise=0.1, batch=5, time=time))
-    for each in linear_start(cbf_ssm(dim_x=2), as_sequences(u, y)):
+    """The steps in between, less the last one, are regressed on."""
+    for each in linear_start(cbf_ssm(dim_x=2), as_sequences(*respond(batch=5, time=time))):
         assert len(each.seen) == 5 * rows
-        assert each.seen.dtype == each.weights.dtype == np.float64
+
+
+def test_a_start_from_single_precision_is_computed_in_double():
+    single = [values.astype(np.float32) for values in respond(noise=0.1)]
+    double = [values.astype(np.float64) for values in single]
+    starts = (linear_start(cbf_ssm(dim_x=3), as_sequences(*each)) for each in (single, double))
+    for ours, wanted in zip(*starts, strict=True):
+        np.testing.assert_array_equal(ours.weights, wanted.weights)
 
 
 def test_sequences_without_two_steps_in_between_are_refused():
