@@ -8,6 +8,7 @@ from gpssm import ConfigError
 from gpssm.inference import Model
 from gpssm.inference.methods.registry import METHODS
 from gpssm.inference.presets import cbf_ssm, default_dim_x, method, pr_ssm
+from gpssm.model import Physics
 
 DEFAULTS = {
     "name": "custom", "dim_x": 4, "physics": None, "linear_part": False, "input_delays": None,
@@ -52,6 +53,10 @@ def refused(**settings):
 
 def test_a_plain_model_has_the_documented_defaults():
     assert dict(Model()) == DEFAULTS
+
+
+def test_every_setting_is_described():
+    assert [name for name, field in Model.model_fields.items() if not field.description] == []
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -116,6 +121,35 @@ def test_a_linear_part_stands_beside_what_does_not_contradict_it():
         Model(linear_part=True, smoother_sees_steps=True)
     for alone in ({"smoother_sees_next_output": False}, {"start": "linear"}):
         assert Model(**alone)
+
+
+OSCILLATOR = Physics(
+    rates=lambda x, u, parameters, f: (x[1] + f[0], -x[0]), step=0.1, states=("place", "speed"),
+    observed=("place",), scales={"speed": 1.0}, inputs=(), yields={"push": 1.0}, sees=("place",),
+    name="oscillator",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dim_x": 3}, "dim_x: got 3, expected the 2 states of 'oscillator'"),
+        ({"smoother_sees_steps": True}, "smoother_sees_steps: got True with physics"),
+        ({"smoother_sees_next_output": False}, "smoother_sees_next_output: got False with physics"),
+        ({"start": "linear"}, "start: got 'linear' with physics"),
+        ({"linear_part": True}, "linear_part: got True with physics"),
+    ],
+)
+def test_physics_has_its_own_states_and_start(settings, message):
+    assert Model(physics=OSCILLATOR).dim_x == Model(physics=OSCILLATOR, dim_x=2).dim_x == 2
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        Model(physics=OSCILLATOR, **settings)
+
+
+def test_settings_are_written_with_the_description_of_the_physics():
+    written = Model(physics=OSCILLATOR).model_dump()["physics"]
+    assert written == OSCILLATOR.describe()
+    assert Model().model_dump()["physics"] is None
 
 
 @pytest.mark.parametrize(("target", "hidden"), [("smoother", 3), ("observation", 0), ("none", 0)])
