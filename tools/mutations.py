@@ -1,7 +1,8 @@
 """Every small change of a source file that a test should notice.
 
 A change is an edit of the text, so that its diff is one line and the rest of the file stays. What
-cannot alter a result is left alone: docstrings, messages, annotations, and what only costs time.
+cannot alter a result is left alone: docstrings, messages, annotations, what only costs time, the
+order of what is compared by `min` or `max`, and conversions for the type checker.
 """
 
 import ast
@@ -27,7 +28,12 @@ _ARITHMETIC = {
 _MESSAGES = {"expected", "warn", "BadParameter", "Argument"}  # calls whose arguments are texts
 _WORDS = {"remedy", "wanted", "given", "message", "found", "note", "caption"}
 _ONLY_TIME = {"jit", "filter_jit", "cache", "lru_cache", "overload", "dataclass", "contextmanager"}
-_ONLY_STRICT = {"strict", "encoding", "stacklevel", "description", "help", "metavar", "name"}
+_ONLY_STRICT = {
+    "strict", "encoding", "stacklevel", "description", "help", "metavar", "name",
+    "prevent_cse", "optimize",
+}  # fmt: skip
+_ANY_ORDER = {"min", "max", "minimum", "maximum", "fmin", "fmax"}
+_ONLY_TYPE = {"float", "bool", "asarray"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -130,9 +136,11 @@ class _Source:
 
     def _of_call(self, node: ast.Call) -> Iterator[tuple[str, tuple[int, int], str]]:
         plain = [each for each in node.args if not isinstance(each, ast.Starred)]
-        if len(plain) == len(node.args) == 1 and not isinstance(plain[0], ast.GeneratorExp):
+        called = _called(node)
+        single = len(plain) == len(node.args) == 1 and not isinstance(plain[0], ast.GeneratorExp)
+        if single and called not in _ONLY_TYPE:
             yield "call removed", self.span(node), f"({self.piece(plain[0])})"
-        if len(plain) > 1:
+        if len(plain) > 1 and called not in _ANY_ORDER:
             first, second = plain[:2]
             between = self.text[self.span(first)[1] : self.span(second)[0]].decode()
             swapped = f"{self.piece(second)}{between}{self.piece(first)}"
@@ -168,6 +176,11 @@ def _other_constant(value: object) -> str | None:
     if isinstance(value, float):
         return repr(2.0 * value if value else 1.0)
     return None
+
+
+def _called(node: ast.Call) -> str:
+    """The last word of the name of a function."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
 def _names(node: ast.AST) -> set[str]:
