@@ -47,6 +47,13 @@ def test_running_out_of_memory_is_a_fault_even_with_a_message():
     assert cases.check_refusal(DataError("no file")) == "no file"
 
 
+def test_a_page_that_arrow_could_not_reserve_is_a_refusal():
+    pyarrow = pytest.importorskip("pyarrow")
+    error = DataError("a page")
+    error.__cause__ = pyarrow.ArrowMemoryError("malloc of size 2147483648 failed")
+    assert cases.check_refusal(error) == "a page"
+
+
 class FakeWorker:
     """Dies at case 3 and hangs at case 6, the first time."""
 

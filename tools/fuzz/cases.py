@@ -62,7 +62,8 @@ def check_refusal(error: GpssmError) -> str:
     """The message; raise where the memory ran out behind it."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, MemoryError):
+        # Arrow reserves a page before it unpacks it, and uses nothing of it if that fails.
+        if isinstance(cause, MemoryError) and type(cause).__name__ != "ArrowMemoryError":
             raise cause
         cause = cause.__cause__ or cause.__context__
     if not str(error).strip():
