@@ -198,6 +198,8 @@ def test_rows_of_an_experiment_in_several_places_are_refused(path):
     assert "Sort the rows" in message
     spoil(path, "run", 400, "later")
     assert "in several places" in complaint(path, time=None)
+    spoil(path, "run", ROWS - 10, "later")  # in the last block
+    assert "rows of experiment one of them in several places" in complaint(path, time=None)
 
 
 def test_experiments_and_blocks_have_one_step(path):
