@@ -168,12 +168,12 @@ class Dataset:
     @property
     def dim_u(self) -> int:
         """Number of inputs, possibly zero."""
-        return int(self.experiments[0].u.shape[1])
+        return self.experiments[0].u.shape[1]
 
     @property
     def dim_y(self) -> int:
         """Number of outputs."""
-        return int(self.experiments[0].y.shape[1])
+        return self.experiments[0].y.shape[1]
 
     @property
     def num_rows(self) -> int:

@@ -103,7 +103,7 @@ class Experiment:
                     field, f"{last - first} rows", wanted, "Move the split, or give more rows."
                 )
             )
-        u, y, start = self.u[first:last], self.y[first:last], int(self.start + self.stride * first)
+        u, y, start = self.u[first:last], self.y[first:last], self.start + self.stride * first
         stamps = None if self.stamps is None else self.stamps[first:last]
         return replace(self, u=u, y=y, part=part, start=start, stamps=stamps)
 
