@@ -26,6 +26,20 @@ def test_of_many_records_whole_ones_are_held_out():
     assert all(len(run) == 5 for fold in folds for run in fold)
 
 
+def test_two_folds_are_the_fewest():
+    folds = blocked_folds(Dataset.from_arrays(np.arange(30.0)), 2)
+    assert [rows_of(fold, "train") for fold in folds] == [[list(range(15, 30))], [list(range(15))]]
+
+
+def test_as_many_records_as_folds_are_held_out_whole():
+    data = Dataset.from_arrays([np.arange(5.0) + 10 * i for i in range(3)])
+    assert [[run.part for run in fold] for fold in blocked_folds(data, 3)] == [
+        ["test", "train", "train"],
+        ["train", "test", "train"],
+        ["train", "train", "test"],
+    ]
+
+
 def test_a_single_fold_leaves_nothing_to_train_on():
     with pytest.raises(DataError, match="folds"):
         blocked_folds(Dataset.from_arrays(np.arange(30.0)), 1)
@@ -52,3 +66,11 @@ def test_ahead_rows_are_counted_through_the_records():
     assert rows_of(first, "test") == [list(range(20, 30)), list(range(100, 110))]
     assert rows_of(second, "train") == [list(range(30)), list(range(100, 110))]
     assert rows_of(second, "test") == [list(range(110, 130))]
+
+
+@pytest.mark.parametrize(("first", "rest"), [(18, [[100, 101]]), (19, [])])
+def test_ahead_a_piece_of_two_rows_is_kept_and_one_row_is_dropped(first, rest):
+    """The stretch from row 10 to 20 ends in the second record."""
+    data = Dataset.from_arrays([np.arange(float(first)), 100 + np.arange(30.0 - first)])
+    fold = blocked_folds(data, 3, ahead=True)[0]
+    assert rows_of(fold, "test") == [list(range(10, first)), *rest]

@@ -13,11 +13,11 @@ Experiments = tuple[Experiment, ...]
 
 def by_fraction(experiments: Experiments, train: float, validation: float) -> Experiments:
     """Cut every experiment in time, at fractions of its own length."""
-    if not (0 < train <= 1 and validation >= 0 and train + validation <= 1 + 1e-12):
+    if not (train > 0 and validation >= 0 and train + validation <= 1 + 1e-12):
         given = f"train={train}, validation={validation}"
         raise DataError(expected("split", given, "fractions that sum to at most 1, train > 0"))
     _check_one_part(experiments, "split")
-    borders = (train, min(train + validation, 1.0))
+    borders = (train, train + validation)
     return _cut(experiments, [[round(b * len(each)) for b in borders] for each in experiments])
 
 
@@ -75,7 +75,7 @@ def _index(experiments: Experiments, key: str | int) -> int:
     if isinstance(key, str) and key in names:
         return names.index(key)
     if not isinstance(key, str) and -len(names) <= key < len(names):
-        return int(key) % len(names)
+        return key % len(names)
     near = nearest(str(key), names, 0.6) or names[:5]
     wanted = f"the name or position of one of the {len(names)} experiments"
     raise DataError(expected("experiment", repr(key), wanted, f"Nearest: {near}."))
