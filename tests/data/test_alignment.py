@@ -29,6 +29,9 @@ def test_every_run_of_a_data_set_is_aligned_by_itself():
     moved = align_inputs(data, (0, 1))
     assert np.array_equal(moved[1].u, aligned(U + 100, (0, 1)))
     assert align_inputs(data, None) is data
+    assert align_inputs(data, (1, 1)) is data
+    assert np.array_equal(align_inputs(data, (2, 2))[0].u, aligned(U, (2, 2)))
+    assert aligned(U, (2, 2))[:, 0].tolist() == [0, 0, 2, 4, 6, 8]  # u[t−1]
 
 
 def test_a_delay_is_needed_for_each_input():

@@ -23,7 +23,7 @@ def aligned(
     if all(delay == 1 for delay in alignment):
         return u
     time = u.shape[-2]
-    rows = np.arange(time)[:, None] + 1 - np.array(alignment, dtype=int)[None]
+    rows = np.arange(time)[:, None] + 1 - np.array(alignment)
     rows = np.clip(rows, 0, time - 1).reshape((1,) * (u.ndim - 2) + rows.shape)
     return np.take_along_axis(u, rows, axis=-2)
 
@@ -37,5 +37,5 @@ def align_inputs(data: Dataset, alignment: Alignment | None) -> Dataset:
         raise ConfigError(expected("input_delays", f"{len(alignment)} numbers", wanted))
     if all(delay == 1 for delay in alignment):
         return data
-    moved = (replace(run, u=aligned(np.asarray(run.u), alignment)) for run in data.experiments)
+    moved = (replace(run, u=aligned(run.u, alignment)) for run in data.experiments)
     return replace(data, experiments=tuple(moved))
