@@ -60,7 +60,7 @@ def fit_trend(
     names: Sequence[str],
 ) -> Trend:
     """Least squares, output by output, with the gaps left out."""
-    scale = float(max(rows.max(), 1))
+    scale = float(rows.max())
     powers = np.vander(rows / scale, order + 1, increasing=True)
     coefficients = np.zeros((order + 1, y.shape[1]))
     for channel, name in enumerate(names):
@@ -69,7 +69,7 @@ def fit_trend(
             given = f"{seen.sum()} measured values of output {name!r}"
             remedy = "Lower the order, or leave this output out."
             raise DataError(expected("detrend", given, f"more than its order {order}", remedy))
-        solution = np.linalg.lstsq(powers[seen], y[seen, channel], rcond=None)
+        solution = np.linalg.lstsq(powers[seen], y[seen, channel])
         coefficients[:, channel] = solution[0]
     return Trend(coefficients, scale)
 
