@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gpssm.base.errors import DataError
-from gpssm.data import Dataset, DataWarning, Normalisation
+from gpssm.data import Dataset, DataWarning, Normalisation, disk
 
 finite = st.floats(-1e6, 1e6, allow_subnormal=False)
 
@@ -90,6 +90,59 @@ def test_very_large_and_very_small_values_neither_overflow_nor_vanish(size):
     np.testing.assert_allclose(found.y_mean_back(normal), size * values, rtol=1e-10)
 
 
+@pytest.mark.filterwarnings("error")
 def test_values_whose_difference_is_no_number_are_refused():
-    with pytest.raises(DataError, match="too far apart"):
-        Normalisation.of(Dataset.from_arrays(np.array([1.7e308, -1.7e308, 0.0])))
+    data = Dataset.from_arrays(np.array([1.7e308, -1.7e308, 0.0]), np.arange(3.0))
+    with pytest.raises(DataError, match=r"channel 'y'.*too far apart"):
+        Normalisation.of(data)
+
+
+def test_inputs_and_outputs_are_centred_and_scaled_channel_by_channel():
+    arrays = ([1.0, 2.0], [4.0, 0.5], [10.0, 0.0], [2.0, 8.0])
+    norm = Normalisation(*map(np.array, arrays))
+    values = np.array([[[3.0, 3.0]]])
+    assert norm.u(values).tolist() == [[[0.5, 2.0]]]
+    assert norm.y(values).tolist() == [[[-3.5, 0.375]]]
+    assert norm.y_mean_back(values).tolist() == [[[16.0, 24.0]]]
+    assert norm.y_std_back(values).tolist() == [[[6.0, 24.0]]]
+
+
+def test_constant_inputs_and_outputs_are_reported_in_this_order():
+    data = Dataset.from_arrays(np.full(5, 3.0), np.full(5, 2.0))
+    with pytest.warns(DataWarning, match=r"constant in the training part: u, y\."):
+        norm = Normalisation.of(data)
+    assert norm.constant_channels == ("u", "y")
+    assert [each.tolist() for each in (norm.u_mean, norm.u_std, norm.y_mean, norm.y_std)] == [
+        [2.0],
+        [1.0],
+        [3.0],
+        [1.0],
+    ]
+
+
+@pytest.mark.parametrize(("rise", "constant"), [(0.6e-12, True), (1.5e-12, False)])
+@pytest.mark.parametrize("level", [1.0, -1.0])
+@pytest.mark.filterwarnings("ignore::gpssm.data.DataWarning")
+def test_a_channel_is_constant_up_to_a_trillionth_of_its_size(rise, constant, level):
+    norm = Normalisation.of(Dataset.from_arrays(level * np.array([1.0, 1.0 + rise])))
+    assert (norm.constant_channels == ("y",)) is constant
+
+
+def test_moments_of_single_rows_are_put_together(tmp_path, monkeypatch):
+    """Of maps, one row at a time: gaps before, between and after the values."""
+    monkeypatch.setattr(disk, "BLOCK", 1)
+    nan = np.nan
+    columns = [nan, 3.0, nan, -5.0, 10.0, nan], [nan] * 4 + [7.0, 9.0], [1.0, nan, 2.0] + [nan] * 3
+    y = np.array(columns).T
+    np.save(tmp_path / "y.npy", y)
+    norm = Normalisation.of(Dataset.from_arrays(np.load(tmp_path / "y.npy", mmap_mode="r")))
+    np.testing.assert_allclose(norm.y_mean, np.nanmean(y, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(norm.y_std, np.nanstd(y, axis=0), rtol=1e-12)
+
+
+def test_whole_numbers_of_json_become_floating_point():
+    arrays = {"u_mean": [0], "u_std": [1], "y_mean": [2], "y_std": [3]}
+    norm = Normalisation.from_json({**arrays, "constant_channels": []})
+    assert norm.y_std.dtype == np.float64
+    with pytest.raises(DataError, match=r"\['constant_channels'\] not found"):
+        Normalisation.from_json(arrays)

@@ -137,10 +137,8 @@ def _seen(rows: Float[np.ndarray, "_ channels"]) -> _Seen:
     scaled = rows / size
     mean = np.sum(scaled, axis=0, where=known) / np.maximum(count, 1)
     apart = scaled - mean
-    largest = np.max(np.abs(apart), axis=0, where=known, initial=0.0)
-    width = np.ldexp(1.0, _exponents(largest, largest))
-    variance = np.sum(np.square(apart / width), axis=0, where=known) / np.maximum(count, 1)
-    return _Seen(count, mean * size, np.sqrt(variance) * width * size, lowest, highest)
+    variance = np.sum(np.square(apart), axis=0, where=known) / np.maximum(count, 1)
+    return _Seen(count, mean * size, np.sqrt(variance) * size, lowest, highest)
 
 
 def _exponents(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
@@ -152,7 +150,7 @@ def _exponents(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
 def _refuse_too_large(found: _Seen, names: Sequence[str]) -> None:
     """Raise if the difference of two values of a channel is no finite number."""
     with np.errstate(over="ignore"):
-        wide = (found.number > 0) & ~np.isfinite(found.highest - found.lowest)
+        wide = ~np.isfinite(found.highest - found.lowest)
     for name in (name for name, is_wide in zip(names, wide, strict=True) if is_wide):
         given = "values too far apart for their difference to be a finite number"
         remedy = "Change the unit of the channel."
