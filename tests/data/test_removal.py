@@ -288,10 +288,3 @@ def test_what_cannot_be_done_is_said(data, size, words):
     with pytest.raises(DataError) as caught:
         data.remove_drift(size)
     assert all(word in str(caught.value) for word in words)
-
-
-def test_data_on_disk_are_refused(tmp_path):
-    np.save(tmp_path / "y.npy", np.ones((50, 1)))
-    data = Dataset.from_arrays(np.load(tmp_path / "y.npy", mmap_mode="r"))
-    with pytest.raises(DataError, match="on disk"):
-        data.remove_drift()

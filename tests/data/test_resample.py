@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gpssm import DataError
 from gpssm import data as gd
+from gpssm.data.stamps import Stamps
 from gpssm.data.transforms.resample import resample_rows
 
 
@@ -217,3 +218,82 @@ def test_a_step_with_absurdly_many_or_too_few_rows_is_refused():
         two_experiments().resample(1e-6)
     with pytest.raises(DataError, match="smaller step"):
         two_experiments().resample(1e4)
+
+
+# ---------------------------------------------------------------------- limits
+
+
+def timed(count=5):
+    """Rows at 0, 1, … s."""
+    return gd.Dataset.from_arrays(np.arange(float(count)), sampling_time=1.0)
+
+
+def test_a_row_may_become_a_hundred_and_no_more():
+    assert timed().resample(4.0 / 499).num_rows == 500
+    with pytest.raises(DataError, match=r"which makes 501 rows of 5, expected at most 100 for"):
+        timed().resample(4.0 / 500)
+
+
+def test_two_rows_must_be_left():
+    assert timed().resample(4.0).num_rows == 2
+    with pytest.raises(DataError, match=r"4\.1 s, which leaves 1 of 5 rows, expected at least 2"):
+        timed().resample(4.1)
+
+
+@pytest.mark.parametrize(("apart", "filled"), [(1.49, True), (1.5, False), (1.51, False)])
+def test_a_row_between_samples_is_filled_if_they_are_near(apart, filled):
+    times = np.array([0.0, 1.0, 2.0 - apart / 2, 2.0 + apart / 2, 3.0, 4.0])
+    for rows in (times, 4.0 - times[::-1]):
+        made = resample_rows(rows, np.zeros((6, 0)), 3.0 + rows[:, None], 1.0)
+        assert np.isnan(made.y[:, 0]).tolist() == [False, False, not filled, False, False]
+        known = ~np.isnan(made.y[:, 0])
+        assert_allclose(made.y[known, 0], 3.0 + made.times[known])
+
+
+def test_nothing_is_known_outside_of_the_samples():
+    """Of the rows 0 to 5 the samples lie around 2 and 3."""
+    y = np.array([np.nan, np.nan, 2.2, 3.1, np.nan, np.nan])[:, None]
+    times = np.array([0.0, 1.0, 2.2, 3.1, 4.0, 5.0])
+    made = resample_rows(times, np.zeros((6, 0)), y, 1.0)
+    assert_allclose(made.y[:, 0], [np.nan, np.nan, 2.2, 3.0, np.nan, np.nan], atol=0.21)
+    assert_array_equal(np.isnan(made.y[:, 0]), [True, True, False, False, True, True])
+    never = resample_rows(times, np.zeros((6, 0)), np.full((6, 1), np.nan), 1.0)
+    assert never.y.shape == (6, 1)
+    assert np.isnan(never.y).all()
+
+
+def test_rows_of_an_origin_begin_after_the_first_sample():
+    times = np.array([0.3, 1.3, 2.3, 3.3])
+    made = resample_rows(times, np.zeros((4, 0)), times[:, None], 0.5, origin=0.1)
+    assert_allclose(made.times, 0.1 + 0.5 * np.arange(1, 7))
+    exact = resample_rows(times, np.zeros((4, 0)), times[:, None], 1.0, origin=-0.7 + 1e-9)
+    assert_allclose(exact.times, times, atol=1e-8)  # a stamp that is rounded is not left out
+
+
+# ---------------------------------------------------------------------- what a run keeps
+
+
+def test_a_thinned_record_keeps_its_times_and_stamps():
+    y = np.arange(40.0)
+    run = gd.Experiment.of(y, y, "calm", Stamps("t", 100.0 + 0.5 * y))
+    data = gd.Dataset((run,), sampling_time=0.5).split_at(21)
+    slow = data.decimate(2).resample(2.0)  # of rows at 0, 1, … s
+    assert [(each.name, each.part, each.start, each.stride) for each in slow] == [
+        ("calm", "train", 0, 1),
+        ("calm", "test", 6, 1),
+    ]
+    assert slow.train[0].stamps.values.tolist() == [100, 102, 104, 106, 108, 110]
+    assert slow.test[0].stamps.values.tolist() == [112, 114, 116, 118]  # from 10.5 s on
+    assert_allclose(slow.test.restore(slow.test[0].y)[0], [12, 14, 16, 18])
+    assert isinstance(slow.resample(4).sampling_time, float)
+
+
+def test_data_on_disk_are_refused(tmp_path):
+    np.save(tmp_path / "y.npy", np.ones((50, 1)))
+    y = np.load(tmp_path / "y.npy", mmap_mode="r")
+    with pytest.raises(DataError, match="resample: got data on disk, expected data in memory"):
+        gd.Dataset.from_arrays(y, sampling_time=1.0).resample(2.0)
+    with pytest.raises(DataError, match="detrend: got data on disk, expected data in memory"):
+        gd.Dataset.from_arrays(y).detrend()
+    with pytest.raises(DataError, match="remove_drift: got data on disk"):
+        gd.Dataset.from_arrays(y).remove_drift()
