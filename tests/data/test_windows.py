@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpssm.base.errors import DataError
-from gpssm.data import Dataset, Normalisation, batch, make_windows
+from gpssm.data import (
+    Dataset,
+    Normalisation,
+    Recency,
+    batch,
+    choose_windows,
+    make_starts,
+    make_windows,
+    open_windows,
+)
+from gpssm.data.windows import Windows, WindowsOnDisk
 
 
 def numbered(lengths):
@@ -122,3 +132,71 @@ def test_batches_do_not_depend_on_the_precision_flag():
     for a, b in zip(single, double, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
+
+
+# ---------------------------------------------------------------------- other starts, other weights
+
+
+def mapped(path, values):
+    np.save(path, values)
+    return np.load(path, mmap_mode="r")
+
+
+def test_rows_on_disk_and_in_memory_are_read_alike(tmp_path):
+    numbers = 10.0 + np.arange(9.0)[:, None]
+    numbers[4] = np.nan
+    norm = Normalisation(*(np.array([each]) for each in (1.0, 4.0, 10.0, 2.0)))
+    there = Dataset.from_arrays(numbers, np.arange(9.0))
+    on_disk = Dataset.from_arrays(mapped(tmp_path / "y.npy", numbers), np.arange(9.0))
+    for data, kind in ((there, Windows), (on_disk, WindowsOnDisk)):
+        opened = open_windows(data, norm, 3, 3, np.float32)
+        assert isinstance(opened, kind)
+        assert opened.num_rows == 9
+        u, y, mask = opened.read(np.array([[3], [6]]), 3)
+        assert (u.dtype, y.dtype, u.shape) == (np.float32, np.float32, (2, 1, 3, 1))
+        assert u[:, 0, :, 0].tolist() == [[0.5, 0.75, 1.0], [1.25, 1.5, 1.75]]
+        assert y[:, 0, :, 0].tolist() == [[1.5, 0.0, 2.5], [3.0, 3.5, 4.0]]
+        assert mask[:, 0, :, 0].tolist() == [[True, False, True], [True] * 3]
+        other = opened.starting_at(make_starts(data, 5, 2))
+        assert isinstance(other, kind)
+        assert other.starts[np.arange(3)].tolist() == [0, 2, 4]
+        assert len(other.starts) == 3
+
+
+def test_the_last_window_of_each_experiment_is_flush_with_its_end():
+    made = windows_of(numbered([10, 7]), 4, 3)
+    assert made.starts.tolist() == [0, 3, 6, 10, 13]
+    assert windows_of(numbered([11, 4]), 4, 3).starts.tolist() == [0, 3, 6, 7, 11]
+    assert made.starts.dtype == np.int32
+    assert choose_windows(jax.random.key(0), 0, 5, 2).dtype == np.int32
+
+
+def test_weights_are_halved_for_every_half_life_of_age():
+    starts = np.array([0, 10, 30, 40, 50])
+    recency = Recency.of(starts, 10.0)
+    weights = np.array([2.0**-5, 2.0**-4, 2.0**-2, 2.0**-1, 1.0])
+    np.testing.assert_allclose(recency.cumulative, np.cumsum(weights), rtol=1e-12)
+    assert recency.windows == 5
+    assert recency.share == pytest.approx(weights.sum() / 5)
+    assert isinstance(recency.share, float)
+
+
+def test_windows_whose_weight_is_lost_in_rounding_are_left_out():
+    """Of windows that start at each row those of 60 half-lives, and the newest."""
+    recency = Recency.of(make_starts(numbered([250]), 1, 1), 3.0)
+    assert len(recency.cumulative) == 181
+    assert recency.windows == 250
+    assert recency.choose(np.array([0.0])).tolist() == [69]
+    assert recency.cumulative[0] == pytest.approx(0.5**60)
+
+
+def test_a_share_of_the_weight_chooses_a_window():
+    recency = Recency(np.array([1.0, 2.0, 4.0]), 10)
+    shares = np.array([[0.0, 0.24], [0.25, 0.49], [0.5, 0.99], [1.0, 1.0]])
+    assert recency.choose(shares).tolist() == [[7, 7], [8, 8], [9, 9], [9, 9]]
+    assert recency.spread(4).tolist() == [7, 8, 9, 9]  # at 1/8, 3/8, 5/8 and 7/8
+
+
+def test_the_shortest_experiment_may_be_one_window():
+    assert windows_of(numbered([9, 5]), 5, 5).starts.tolist() == [0, 4, 9]
+    assert windows_of(numbered([3]), 1, 1).starts.tolist() == [0, 1, 2]

@@ -102,7 +102,7 @@ class Spool:
         of = np.searchsorted(self._ends, flat, side="right")
         for i, (row, which) in enumerate(zip(flat.tolist(), of.tolist(), strict=True)):
             inputs, outputs = self._pairs[which]
-            begin = row - int(self._ends[which]) + len(outputs)
+            begin = row - self._ends[which] + len(outputs)
             u[i], y[i] = inputs[begin : begin + length], outputs[begin : begin + length]
         for pair in self._pairs:
             for array in pair:
@@ -150,7 +150,7 @@ class Recency(NamedTuple):
     @classmethod
     def of(cls, starts: Starts | Int[np.ndarray, " windows"], half_life: float) -> "Recency":
         """The age of a window is the number of rows from its start to that of the newest one."""
-        count, row = len(starts), lambda i: int(starts[np.array([i])][0])
+        count, row = len(starts), lambda i: starts[np.array([i])][0]
         newest = row(count - 1)
         first = bisect_left(range(count), newest - _FORGOTTEN * half_life, key=row)
         ages = newest - starts[np.arange(first, count)]
@@ -236,7 +236,7 @@ def batch(
     """Inputs, outputs and mask of the batch of one step, of rows that are on the device."""
     chosen = choose_windows(key, step, windows.starts.shape[0], size)
     first = jnp.asarray(windows.starts)[chosen]
-    rows = first[:, None] + jnp.arange(length, dtype=jnp.int32)[None, :]
+    rows = first[:, None] + jnp.arange(length)[None, :]
     u, y, mask = (jnp.asarray(each)[rows] for each in windows[:3])
     return u, y, mask
 
