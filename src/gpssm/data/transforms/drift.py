@@ -91,7 +91,7 @@ def find_drifts(runs: Sequence[Experiment], size: float, names: Sequence[str]) -
         level = size**2 * _wander(time[chosen][:, None], time[chosen])
         pairs = _pairs(mine, _past(runs, mine, memory), level, runs[0].stride)
         y = _centred(mine.y[:, channel], mine.record)
-        spread = float(np.std(y)) or 1.0
+        spread = np.std(y) or 1.0
         weights[chosen, channel] = spread * _weigh(pairs, y / spread, longest)
     return {
         name: Drift(size, origin, span, seen.row[mine], weights[mine])
@@ -188,7 +188,6 @@ def _weigh(
             np.minimum(_START, highest),
             jac=True,
             bounds=list(zip(_LOWEST, highest, strict=True)),
-            method="L-BFGS-B",
         )
         weights = np.linalg.solve(np.asarray(_covariance(jnp.asarray(found.x), given[0])), y)
     if not np.isfinite(weights).all():
