@@ -15,7 +15,7 @@ from .tables import Table
 from .variables import Variable, variables_table, warn_skipped
 
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-_NUMBERS = frozenset({"double", "single", "logical", *_INTEGERS})
+_NUMBERS = {"double", "single", "logical", *_INTEGERS}
 _OPAQUE = (
     "a MATLAB object (a table, timetable, string or the like); export it with writetimetable "
     "or writetable, or save its columns as arrays"

@@ -21,7 +21,7 @@ _SPARSE = 5  # a class of arrays
 # Elements of an array before its values, and of the values, for classes that hold numbers or text.
 _BEFORE, _VALUES = 3, {4: 1, _SPARSE: 3, **dict.fromkeys(range(6, 16), 1)}
 _COMPLEX = 0x0800  # a flag beside the class: another element has the imaginary part
-_KNOWN = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 16, 17, 18})  # types of elements
+_KNOWN = {1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 16, 17, 18}  # types of elements
 _DEEPEST = 50  # arrays in arrays
 _V4_HEADER, _V4_BYTES = 20, (8, 4, 4, 2, 2, 1)  # of a value, by its type
 _LONGEST_NAME = 4096
