@@ -107,4 +107,4 @@ def _only_value(element: Any) -> Any:
 def _load(path: Path, key: str) -> np.ndarray:
     h5py = load_extra("h5py", "files", f"{path}: a MAT file of v7.3")
     with h5py.File(path, "r") as file:
-        return np.asarray(file[key][()])
+        return file[key][()]

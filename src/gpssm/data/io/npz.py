@@ -44,7 +44,7 @@ class _Member:
 
     def __call__(self) -> np.ndarray:
         with zipfile.ZipFile(self._path) as archive, archive.open(self._member) as file:
-            return np.asarray(npy.read_array(file, allow_pickle=False))
+            return npy.read_array(file, allow_pickle=False)
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], np.dtype]:
