@@ -43,6 +43,19 @@ SAMPLING = {
     "hoop": 0.4,
     "tailsitter": 0.01,
 }
+CHANNELS = {  # names and units of inputs and outputs
+    "actuator": ("u", "p", "", ""),
+    "ballbeam": ("u", "y", "", ""),
+    "drive": ("u1", "z1", "", ""),
+    "furnace": ("InputGasRate", "CO2", "", ""),
+    "tank": ("u", "y[0] y[1]", "", " "),
+    "cascaded_tanks": ("u", "y", "V", "V"),
+    "silverbox": ("V1", "V2", "V", "V"),
+    "wiener_hammerstein": ("uBenchMark", "yBenchMark", "V", "V"),
+    "emps": ("vir", "qm", "N", "m"),
+    "winding": ("u1 u2 u3 u4 u5", "y1 y2", "    ", " "),
+    "hoop": ("u1", "y1", "", ""),
+}
 MEAN_PREDICTOR = {
     "actuator": 1.630,
     "ballbeam": 0.0733,
@@ -69,6 +82,10 @@ def test_shapes_splits_and_the_announced_counts(name, load):
     assert row.endswith(("yes", "not needed"))
     if name in SAMPLING:
         assert data.sampling_time == pytest.approx(SAMPLING[name], rel=1e-9)
+    if name in CHANNELS:
+        channels = data.input_names, data.output_names, data.input_units, data.output_units
+        assert tuple(map(" ".join, channels)) == CHANNELS[name]
+    assert data.name == name
 
 
 @pytest.mark.data
@@ -85,6 +102,19 @@ def test_sarcos_says_that_its_training_positions_are_partly_interpolated(load):
     text = str(load("sarcos"))
     assert "sarcos_reconstructed" in text
     assert "54.2 % of the training positions are interpolated" in text
+
+
+@pytest.mark.data
+def test_robots_and_aircraft_have_names_units_and_notes(load):
+    sarcos, flights = load("sarcos"), load("tailsitter")
+    assert (sarcos.input_names[0], sarcos.input_names[-1]) == ("torque1", "torque7")
+    assert (sarcos.output_names[0], sarcos.output_names[-1]) == ("position1", "position7")
+    assert sarcos.output_units == ("rad",) * 7
+    assert [each.name for each in sarcos.test] == [f"episode-{i}" for i in range(60, 66)]
+    assert flights.output_units == ("m",) * 3 + ("rad",) * 3
+    assert [each.name for each in flights.test] == ["step_size2_2", "manual_position_1"]
+    assert flights.notes == ("smoothed with a moving mean by its authors",)
+    assert load("winding").notes == ("from DaISy",)
 
 
 @pytest.mark.data
