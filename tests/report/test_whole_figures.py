@@ -176,6 +176,8 @@ def test_a_single_panel_and_no_panel_at_all():
     assert found["layout"]["xaxis"] == titled("gradient step", anchor="y")
     assert found["layout"]["yaxis"]["domain"] == pytest.approx([0.18, 1.0])
     assert (found["layout"]["yaxis"]["title"], height) == ({"text": "rate"}, 215)
+    pair = pd.DataFrame({"learning_rate": [0.1, 0.2], "entropy": [1.0, 2.0]})
+    assert charts.training_figure(pair)[0]["layout"]["xaxis"]["anchor"] == "y2"
     empty, height = charts.training_figure(pd.DataFrame({"elbo": [0.0, 0.0]}))
     assert (empty["data"], height) == ([], 110)
 
