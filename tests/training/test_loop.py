@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from test_step import LENGTH, MODEL, ROWS, TRAINING, leaves, make_problem
 
-from gpssm.data import batch
+from gpssm import Dataset, Normalisation
+from gpssm.data import batch, make_windows
 from gpssm.training import Phase, Progress, bar, log_lines, loop, progress, silent, train
 from gpssm.training.settings import default_state_kl
 from gpssm.training.step import rate_schedule
@@ -62,11 +63,11 @@ class CompileLog(logging.Handler):
             self.compiled.append(record.getMessage().split()[1])
 
 
-def run_training(key, show=silent, windows=None):
+def run_training(key, show=silent, windows=None, training=LOOP):
     """One seed on one device."""
     state, ours, _ = make_problem(LOOP)
     windows = ours if windows is None else windows
-    phases = (Phase(STEPS, LOOP, windows),)
+    phases = (Phase(STEPS, training, windows),)
     return train(key[None], [state.system], phases, show, jax.devices()[:1])[0]
 
 
@@ -185,6 +186,20 @@ def test_another_training_of_the_same_shape_compiles_no_chunk(first):
     before = loop.run_chunk._cached._cache_size()
     run_training(jax.random.key(6))
     assert loop.run_chunk._cached._cache_size() == before
+
+
+def test_other_rows_and_what_no_step_reads_compile_no_chunk_and_count_as_they_should(first):
+    """As those of a fold do: the KLs that count once for all the data are shares of fewer rows."""
+    before, rows = loop.run_chunk._cached._cache_size(), ROWS // 2
+    data = Dataset.from_arrays(np.sin(0.5 * np.arange(rows)), np.cos(0.5 * np.arange(rows)))
+    windows = make_windows(data, Normalisation.of(data), LENGTH, 1, LOOP.dtype)
+    other = LOOP.replace(calibrate=False, patience=3, validate_steps=7, half_life=9.0)
+    table = run_training(jax.random.key(3), windows=windows, training=other).history.table
+    assert loop.run_chunk._cached._cache_size() == before
+    inducing = (table["inducing_kl"] + table["smoother_kl"]) / rows
+    states = default_state_kl(MODEL.k) * table["state_kl"]
+    total = table["log_likelihood"] - states - table["initial_kl"] - inducing
+    np.testing.assert_allclose(table["elbo"], total, rtol=1e-10)
 
 
 # ---------------------------------------------------------------------- progress

@@ -16,7 +16,14 @@ from gpssm.training import step as step_module
 from gpssm.training.batches import batch_key
 from gpssm.training.devices import make_mesh
 from gpssm.training.flat import flatten_systems, restore_systems
-from gpssm.training.step import BatchedSettings, rate_schedule, start, train_step, without_batched
+from gpssm.training.step import (
+    READ_BY_A_STEP,
+    BatchedSettings,
+    rate_schedule,
+    start,
+    train_step,
+    without_batched,
+)
 
 ROWS, LENGTH, GOAL = 40, 8, 0.7
 MODEL = vcdt(
@@ -143,6 +150,30 @@ def test_the_average_forgets_its_start_and_then_remembers_as_asked(step, key):
             np.testing.assert_allclose(ours, oracle, rtol=1e-12, atol=1e-15)
     gap = [np.abs(a - s).max() for a, s in zip(average, new, strict=True)]
     assert min(gap) > 1e-4
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_a_step_reads_only_what_its_program_is_compiled_for(key, monkeypatch, schedule):
+    """All others are at their default in the training that `run_chunk` is given."""
+    training = TRAINING.replace(schedule=schedule, rate_factors={"kernel": 0.5, "smoother": 0.0})
+    state, windows, weights = make_problem(training)
+    monkeypatch.setattr(step_module, "elbo", parabola)
+    rows, batched = batch(windows, LENGTH, key, 0, 2), BatchedSettings.of(training)
+    mesh = make_mesh(TRAINING.batch_size, 1, jax.devices()[:1])
+    read, original = set(), Training.__getattribute__
+
+    def noted(self, name):
+        read.add(name)
+        return original(self, name)
+
+    monkeypatch.setattr(Training, "__getattribute__", noted)
+    jax.eval_shape(
+        lambda state: train_step(
+            flatten_systems(state), Rows(*rows), key, batched, training, weights, mesh
+        ),
+        state,
+    )
+    assert read & set(Training.model_fields) == set(READ_BY_A_STEP)
 
 
 # ---------------------------------------------------------------------- skipped steps

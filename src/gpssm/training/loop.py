@@ -32,6 +32,7 @@ from .step import (
     StepInfo,
     TrainingState,
     batch_gradient,
+    read_by_a_step,
     train_step,
     without_batched,
 )
@@ -134,8 +135,16 @@ def _advance(
 def _arguments(config: Model, phase: Phase, devices: Devices) -> tuple[Training, Weights, Mesh]:
     """What a chunk of this phase is compiled for."""
     training = without_batched(phase.training)
-    weights = training.weights(config, phase.rows)
-    return training, weights, make_mesh(training.batch_size, config.particles, devices)
+    weights = _with_rows_as_data(training.weights(config, phase.rows))
+    mesh = make_mesh(training.batch_size, config.particles, devices)
+    return read_by_a_step(training), weights, mesh
+
+
+def _with_rows_as_data(weights: Weights) -> Weights:
+    """Those that depend on the number of rows as arrays: folds of all sizes share a program."""
+    return weights._replace(
+        inducing_kl=jnp.asarray(weights.inducing_kl), parameter_kl=jnp.asarray(weights.parameter_kl)
+    )
 
 
 def _chunk(config: Model, phases: Sequence[Phase], devices: Devices, step: int) -> Chunk:

@@ -64,6 +64,18 @@ def without_batched(training: Training) -> Training:
     return training.replace(**dict.fromkeys(BatchedSettings._fields, 1.0))
 
 
+# What a step reads of its settings; the weights of the ELBO have the others that matter to it.
+READ_BY_A_STEP = (
+    "steps", "batch_size", "sequence_length", "rate_factors", "schedule", "warmup_steps",
+    "clip_norm", "average", "kl_warmup_steps",
+)  # fmt: skip
+
+
+def read_by_a_step(training: Training) -> Training:
+    """Leave all else at its default: trainings that differ in it share a program."""
+    return Training(**{name: getattr(training, name) for name in READ_BY_A_STEP})
+
+
 def no_steps(seeds: int) -> StepInfo:
     """The infos of all seeds before the first step: columns without rows."""
     number: Any = np.zeros((0, seeds))
