@@ -98,9 +98,11 @@ def test_columns_have_the_length_of_the_first():
 
 
 def test_columns_become_a_matrix_of_numbers():
-    made = table(a=np.array([1, 2], np.int8), b=["1.5", None], c=np.array([True, False]))
-    found = matrix(made, ["b", "a", "c"], 2)
-    np.testing.assert_array_equal(found, [[1.5, 1, 1], [np.nan, 2, 0]])
+    made = table(
+        a=np.array([1, 2], np.int8), b=["1.5", None], c=np.array([True, False]), d=["TRUE", "n/a"]
+    )
+    found = matrix(made, ["b", "a", "c", "d"], 2)
+    np.testing.assert_array_equal(found, [[1.5, 1, 1, 1], [np.nan, 2, 0, np.nan]])
     assert found.dtype == np.float64
     assert matrix(made, [], 7).shape == (7, 0)
 
