@@ -157,7 +157,5 @@ def _as_times(dates: pd.Series) -> Times:
 def _is_regular(dates: pd.Series) -> bool:
     """Whether all of them are dates, and go forward in equal steps."""
     steps = np.diff(dates.to_numpy()) / np.timedelta64(1, "ns")
-    if len(steps) < 2:
-        return False
-    usual = np.median(steps)
+    usual = np.median(steps) if len(steps) > 1 else np.nan  # one step shows nothing
     return bool(np.all(abs(steps - usual) <= _SAME * usual))
