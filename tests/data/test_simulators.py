@@ -67,7 +67,9 @@ def test_below_the_threshold_the_car_drives_straight():
         np.testing.assert_allclose(
             car([0.0, 0.0, 0.5], 0.4, curvature), [0.4 * np.sin(0.5), 0.4 * np.cos(0.5), 0.5]
         )
-    assert car([0.0, 0.0, 0.5], 0.4, 2e-5)[2] == pytest.approx(0.5 + 0.4 * 2e-5, abs=1e-15)
+    for curvature in (1e-5, -1e-5, 1.1e-5):
+        turned = car([0.0, 0.0, 0.5], 0.4, curvature)[2]
+        assert turned == pytest.approx(0.5 + 0.4 * curvature, abs=1e-15)
 
 
 def test_process_and_observation_noise_have_the_stated_variances(drive):
@@ -205,6 +207,20 @@ def test_any_step_function_becomes_a_data_set():
     assert (data.name, data.sampling_time) == ("mine", 0.1)
 
 
+def test_a_step_function_gets_floating_point_and_starts_where_it_is_told():
+    kinds = []
+
+    def step(key, x, u):
+        kinds.append((x.dtype, u.dtype, u.shape))
+        return jnp.stack([x[1], x[0] + u[0] + u[1]]), x
+
+    data = simulate(KEY, step, np.array([[1, 2], [3, 4], [5, 6]]), [10, 20], name="two")
+    assert set(kinds) == {(np.dtype(float), np.dtype(float), (2,))}
+    assert data[0].y.tolist() == [[10, 20], [20, 13], [13, 27]]
+    assert data[0].u.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert data.sampling_time is None
+
+
 def test_every_step_has_a_key_of_its_own():
     data = simulate(KEY, lambda key, x, u: (x, jax.random.normal(key)), None, 0.0, steps=4000)
     assert len(np.unique(data[0].y)) == 4000
@@ -214,6 +230,9 @@ def test_every_step_has_a_key_of_its_own():
 def test_a_simulation_that_explodes_is_refused():
     with pytest.raises(DataError, match=r"not finite after step \d+.*unstable"):
         simulate(KEY, lambda key, x, u: (x * 1e100, 0.0), None, 1.0, steps=9)
+    both = jnp.array([1.0, 1e100])
+    with pytest.raises(DataError, match=r"simulation 'twins': .* after step 3"):
+        simulate(KEY, lambda key, x, u: (x * both, 0.0), None, [1.0, 1.0], steps=9, name="twins")
     with pytest.raises(DataError, match="neither u nor steps"):
         simulate(KEY, lambda key, x, u: (x, x), None, 1.0)
 

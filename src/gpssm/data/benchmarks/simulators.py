@@ -45,9 +45,12 @@ def simulate(
     Without inputs give u=None and the number of steps. The function is traced by JAX: it is
     written with jax.numpy, and gets a new key at every step.
     """
-    if u is None and steps is None:
+    if u is not None:
+        inputs = np.asarray(u, dtype=np.float64)
+    elif steps is not None:
+        inputs = np.zeros((steps, 0))
+    else:
         raise DataError(expected("simulate", "neither u nor steps", "one of them"))
-    inputs = np.zeros((int(steps or 0), 0)) if u is None else np.asarray(u, dtype=np.float64)
     inputs = inputs[:, None] if inputs.ndim == 1 else inputs
     with jax.enable_x64(True):
         start = jnp.atleast_1d(jnp.asarray(x0, jnp.float64))
@@ -218,7 +221,7 @@ def kink(
     key: PRNGKeyArray, steps: int = 600, train: int = 500, observation_variance: float = 0.08
 ) -> Dataset:
     """The kink function of the GPSSM literature, without inputs; process variance 0.05."""
-    step = _kink_step(float(observation_variance))
+    step = _kink_step(observation_variance)
     return simulate(key, step, None, (0.5,), steps=steps, name="kink").split_at(train)
 
 
