@@ -15,7 +15,14 @@ import pytest
 from gpssm.base.errors import DataError
 from gpssm.data import DataWarning, load_dataset
 from gpssm.data.benchmarks.sets import BENCHMARKS
-from gpssm.data.benchmarks.sources import SourceFile, cache_folder, locate, locate_first, on_disk
+from gpssm.data.benchmarks.sources import (
+    SourceFile,
+    _DownloadBar,
+    cache_folder,
+    locate,
+    locate_first,
+    on_disk,
+)
 
 CONTENT = np.random.default_rng(0).bytes(400_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -98,6 +105,7 @@ def test_a_corrupt_download_leaves_nothing_behind(way, server, empty_disk):
 def test_a_missing_page_and_no_connection_are_clear(server, empty_disk):
     with pytest.raises(DataError, match=r"folder/log\.bin: got no download.*404.*by hand"):
         locate(server.file("absent"))
+    assert server.requests == 2  # a second try, and no third one
     offline = SourceFile("log.bin", 1, SHA256, "http://127.0.0.1:9/log.bin", "example.org")
     with pytest.raises(DataError, match=r"expected a connection.*by hand at .*log\.bin"):
         locate(offline)
@@ -125,6 +133,26 @@ def test_a_corrupt_file_of_the_user_is_refused_and_left_alone(server, tmp_path, 
         assert word in str(error.value)
     assert path.read_bytes() == b"mine"
     assert server.requests == 0
+
+
+def test_a_corrupt_cached_file_that_has_no_address_is_refused(empty_disk):
+    path = empty_disk / "log.bin"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"mine")
+    with pytest.raises(DataError, match=rf"a wrong checksum, expected {SHA256}.*Delete it"):
+        locate(SourceFile("log.bin", 4, SHA256, None, "example.org"))
+
+
+def test_the_bar_of_a_download_counts_bytes():
+    with _DownloadBar("log.bin", None, transient=True) as bar:
+        (task,) = bar._rich.tasks
+        bar.total = 100
+        bar.update(30)
+        bar.update(20)
+        assert (task.total, task.completed) == (100, 50)
+        bar.reset()
+        bar.close()
+        assert (task.total, task.completed) == (100, 0)
 
 
 def test_the_user_s_folder_comes_before_the_cache(server, tmp_path, monkeypatch):
