@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -21,7 +20,8 @@ from gpssm.cli import app
 from gpssm.cli.sweeping import read_study
 from gpssm.data.benchmarks.sets import BENCHMARKS
 from gpssm.data.benchmarks.sources import on_disk
-from gpssm.evaluation.scoring import Protocol
+from gpssm.evaluation.scoring import Protocol, beginning
+from gpssm.linear import forecasting_linear
 from gpssm.linear.arx import ARX_ORDERS, arx
 from gpssm.workflow.configuration import RunConfig, read_config
 
@@ -66,14 +66,18 @@ def compiled(path, line, body):
 
 
 def brief(fit):
-    """The same fit with a handful of steps and few particles, not calibrated, and quiet."""
+    """The same fit with a handful of steps and few particles, not calibrated, and quiet.
+
+    All fits of as many steps, and two starts as two seeds: so they share a compiled program.
+    """
 
     @functools.wraps(fit)
     def shorter(model, *data, **settings):
         small = model.replace(particles=min(model.particles, 4))
         stages = [{**dict(stage), "steps": 1} for stage in settings.get("stages", ())]
-        changes = {"steps": STEPS + len(stages), "stages": stages, "calibrate": False}
-        return fit(small, *data, **{**settings, **changes, "quiet": True})
+        starts = min(settings.get("starts", 1), 2)
+        changes = {"steps": max(STEPS, len(stages) + 1), "stages": stages, "starts": starts}
+        return fit(small, *data, **{**settings, **changes, "calibrate": False, "quiet": True})
 
     return shorter
 
@@ -91,8 +95,14 @@ def brief_fits(monkeypatch):
     monkeypatch.setattr("gpssm.evaluation.scoring.TRAINING_ROWS", 60)
     few = functools.partial(arx, orders=ARX_ORDERS[:2])
     monkeypatch.setattr("gpssm.evaluation.scoring.arx", few)
+    monkeypatch.setattr("gpssm.fitted.linear_inside.forecasting_linear", of_few_rows)
     # `prepare` sets up the whole process, and this one runs other tests too.
     monkeypatch.setattr(gpssm, "prepare", lambda cores=1: None)
+
+
+def of_few_rows(data, **settings):
+    """The linear part of a model, found from the first rows alone."""
+    return forecasting_linear(beginning(data, 200), **settings)
 
 
 def drawn(name, columns, rows):
@@ -157,8 +167,9 @@ def laboratory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    rows = (ROOT / "examples" / "two_tank.csv").read_text(encoding="utf-8").splitlines()
     for name in ("log", "tomorrow", "another-day"):
-        shutil.copy(ROOT / "examples" / "two_tank.csv", f"{name}.csv")
+        Path(f"{name}.csv").write_text("\n".join(rows[:401]) + "\n", encoding="utf-8")
     study = next(body for kind, _, body in blocks(DOCS / "sweep.md") if kind == "toml study.toml")
     Path("study.toml").write_text(study, encoding="utf-8")
     return tmp_path
