@@ -91,7 +91,7 @@ def forecast_table(forecast: Forecast, experiment: Experiment, data: Dataset) ->
     steps = np.arange(len(experiment))
     time, stamps = _time(experiment, data)
     columns = {
-        "experiment": np.full(len(steps), experiment.name, dtype=object),
+        "experiment": experiment.name,
         "step": steps,
         time: stamps,
         "part": np.where(steps < forecast.warmup, "warm-up", "open loop"),
