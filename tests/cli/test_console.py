@@ -1,6 +1,7 @@
 """What commands say and where: tables, warnings, errors, exit codes."""
 
 import json
+import sys
 import warnings
 from pathlib import Path
 
@@ -134,10 +135,12 @@ def test_ctrl_c_is_a_word_and_an_exit_code(capsys):
 
 
 def test_a_process_that_lost_another_does_not_wait_for_it(monkeypatch, capsys):
-    codes = []
+    codes, flushed = [], []
     monkeypatch.setattr(console.os, "_exit", codes.append)
+    monkeypatch.setattr(sys.stdout, "flush", lambda: flushed.append("out"))
+    monkeypatch.setattr(sys.stderr, "flush", lambda: flushed.append("err"))
     assert ended(fails(ProcessLostError("gone"))) == 1
-    assert codes == [1]
+    assert (codes, flushed) == ([1], ["err", "out"])  # nothing flushes after this exit
     assert ended(fails(ConfigError("odd"))) == 1
     assert codes == [1]
     assert capsys.readouterr().err == "error: gone\nerror: odd\n"
