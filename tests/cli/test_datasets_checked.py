@@ -11,6 +11,7 @@ from gpssm import DataError, Dataset
 from gpssm.cli import datasets, fitting
 from gpssm.cli.datasets import check_command, fetch_command, list_command, summary
 from gpssm.cli.fitting import fit_command
+from gpssm.report.tables import verdict_text
 from gpssm.report.verdict import Reason, Verdict
 
 
@@ -130,8 +131,8 @@ class Folder:
     def to_json(self):
         return {"scores": "all"}
 
-    def table(self):
-        return "the table"
+    def shown(self):
+        return ["the table", verdict_text(self.verdict)]
 
 
 @pytest.fixture
