@@ -91,7 +91,7 @@ def make_residuals(rows=40, dim_u=2) -> Residuals:
         (np.concatenate([u[:3], u]), np.concatenate([e[:3], e]))
         for u, e in zip(inputs, errors)  # noqa: B905
     ]
-    return Residuals(errors, inputs, records)
+    return Residuals(errors, inputs, records, nis=1.234)
 
 
 def make_learned(axes=3, states=2, rows=400) -> LearnedFunction:

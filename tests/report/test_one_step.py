@@ -104,6 +104,19 @@ def test_errors_after_the_warm_up_are_those_of_a_filter():
     assert one_step_errors(run, Mock(spec=Evaluation, stretches=(unseen,))) is None
 
 
+def test_of_a_long_record_the_first_five_thousand_rows_are_looked_at():
+    u, y = np.arange(5100.0)[:, None], np.ones((5100, 1))
+    scored = SimpleNamespace(y=y, forecast=SimpleNamespace(warmup=WARMUP))
+    stretches = (SimpleNamespace(u=u, scored=scored),)
+    found = one_step_errors(
+        Mock(spec=Run, filter=_filter), Mock(spec=Evaluation, stretches=stretches)
+    )
+    assert found.errors[0].shape == (5000 - WARMUP, 1)
+    np.testing.assert_array_equal(found.inputs[0], u[WARMUP:5000])
+    np.testing.assert_array_equal(found.records[0][0], u[:5000])
+    np.testing.assert_array_equal(found.records[0][1], y[:5000])
+
+
 def test_the_table_has_a_row_for_each_output_and_the_lowest_error_in_bold():
     """All models on the rows where all are known; without a last value there is none to hold."""
     residuals = make_residuals()

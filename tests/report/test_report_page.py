@@ -109,8 +109,9 @@ def test_the_page_has_its_sections_in_order_with_their_charts(given, written):
     cards = [html.card(charts["autocorrelation"], "Autocorrelation", caption)]
     caption = "Of an earlier input with the error. Bars at negative lags indicate feedback."
     cards.append(html.card(charts["crosscorrelation"], "Cross-correlation", caption))
-    note = "Errors of one-step forecasts. Bars outside the shaded limits mean that the errors are "
-    note += "partly predictable, and so does a p below 0.01 (Ljung–Box test, 25 lags)."
+    note = "Errors of a filter one step ahead. Bars outside the shaded limits mean that they are "
+    note += "partly predictable, and so does a p below 0.01 (Ljung–Box test, 25 lags). "
+    note += "The mean of their squares is 1.2 of what the filter expects."
     table = one_step.score_table(given, residuals)
     wanted = html.section(
         "residuals", "Are the errors predictable?", table, html.grid(*cards), note=note
@@ -273,34 +274,6 @@ def test_the_page_of_a_run_without_a_test_part(run, written, monkeypatch):
 
 
 # ---------------------------------------------------------------------- data of a report
-
-
-def test_one_step_errors_are_those_of_the_records_that_are_long_enough(run, given, monkeypatch):
-    asked, longest = [], 1000
-
-    def predict(self, u, y, *, warmup):
-        asked.append((len(u), len(y), warmup))
-        if len(asked) == 1:
-            raise gpssm.DataError("too short")
-        return gpssm.Forecast((y[warmup:] - 1.0)[None], np.ones(2))
-
-    monkeypatch.setattr(gpssm.Run, "predict_one_step", predict)
-    rng = np.random.default_rng(0)
-    rows = [20, 1500, 30, 25]
-    y, u = ([rng.standard_normal((n, 2)) for n in rows] for _ in range(2))
-    y[2][:, 1] = np.nan  # an output that this record has not
-    test = gpssm.Dataset.from_arrays(y, u)
-    found = report_data.one_step_errors(run, make_evaluation(test, 0.25))
-    assert asked == [(20, 20, 2), (1000, 1000, 2), (30, 30, 2), (25, 25, 2)]
-    assert [len(each) for each in found.errors] == [longest - 2, 23]
-    assert [len(each) for each in found.inputs] == [longest - 2, 23]
-    np.testing.assert_allclose(found.errors[1], 1.0)
-    np.testing.assert_array_equal(found.inputs[1], u[3][2:])
-    np.testing.assert_array_equal(found.records[1][0], u[3])
-    np.testing.assert_array_equal(found.records[1][1], y[3])
-    asked.clear()
-    short = gpssm.Dataset.from_arrays(y[:1], u[:1])
-    assert report_data.one_step_errors(run, make_evaluation(short, 0.25)) is None
 
 
 def test_stretches_are_the_same_if_measurements_and_warm_up_are(given):
