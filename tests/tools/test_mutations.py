@@ -1,10 +1,13 @@
 """Changes of a source that matter are found, and are said to be noticed where a test fails."""
 
+import argparse
+import json
+
 import pytest
 from tools.mutants import ROOT, Place, summary, touching_tests, try_one, verdict
 from tools.mutations import Mutation, draw, find_mutations, is_program
 
-from tools import pages
+from tools import mutants, pages
 
 SOURCE = '''"""Words, 1 of them."""
 
@@ -161,3 +164,22 @@ def test_the_page_says_what_was_not_noticed(tmp_path):
     assert page.read_text().startswith("# Title\n\nMine.\n")
     assert page.read_text().count("mutations: begin") == 1
     assert "other" in page.read_text()
+
+
+def test_what_was_unclear_is_tried_again_once_its_test_is_mended(project, monkeypatch):
+    monkeypatch.setattr(mutants, "ROOT", project)
+    monkeypatch.setattr(mutants, "copy_project", lambda root, to: Place(project))
+    monkeypatch.setattr(mutants, "try_one", lambda m, place, _: try_one(m, place, root=project))
+    path = project / "src/gpssm/data/clip.py"
+    some = [m for m in find_mutations(path) if m.line == 10 and is_program(m)][:2]
+    entries = [
+        {"file": "src/gpssm/data/clip.py", "diff": m.diff(path.read_bytes()), "noticed": False}
+        for m in some
+    ]
+    entries[0]["outcome"], entries[1]["outcome"] = "unclear", "passed"
+    result = project / "mutants.json"
+    result.write_text(json.dumps({"seed": 1, "mutations": entries}))
+    asked = argparse.Namespace(out=result, minutes=60.0, budget=60.0, workers=1)
+    found = mutants.again(asked)
+    assert [each["outcome"] for each in found["mutations"]] == ["failed", "passed"]
+    assert found["share"] == 0.5
