@@ -33,7 +33,7 @@ class Affine(NamedTuple):
 
 def linear_start(config: Model, examples: Sequences) -> tuple[Affine, Affine]:
     """The starts of f and of f_b."""
-    y, u = (np.moveaxis(np.asarray(a, dtype=np.float64), -1, 0) for a in (examples.y, examples.u))
+    y, u = (np.moveaxis(np.asarray(a), -1, 0) for a in (examples.y, examples.u))
     reach = min(_HORIZON, (y.shape[1] - 2) // 2)
     if reach < 1:
         wanted = "at least 4 steps, for start='linear'"

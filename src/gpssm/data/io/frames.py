@@ -74,5 +74,5 @@ def _without_padding(table: Table, request: Request) -> Table:
     wanted = [str(n) for n in (*request.inputs, *request.outputs)]
     names = [c for n in wanted for c in table.groups.get(n, (n,)) if c in table.columns]
     known = np.any([pd.notna(table.columns[name]) for name in names], axis=0)
-    length = int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0
+    length = np.flatnonzero(known)[-1] + 1 if known.any() else 0
     return replace(table, columns={key: v[:length] for key, v in table.columns.items()})
