@@ -20,7 +20,7 @@ LINEAR = Model(
 
 
 def run_of(system, normalisation=UNITS, precision="float64", **more) -> Run:
-    training, history = Training(precision=precision), History.from_columns({})
+    training, history = Training(precision=precision), History.from_columns({"elbo": np.zeros(1)})
     return Run(system, normalisation, training, 0, history, **more)
 
 

@@ -22,6 +22,7 @@ from gpssm.cli.forecasting import (
 from gpssm.data import Experiment
 from gpssm.data.stamps import Stamps
 from gpssm.evaluation.scoring import Protocol
+from gpssm.report.tables import verdict_text
 from gpssm.report.verdict import Reason, Verdict
 
 Y = np.array([[1.0, 5.0], [np.nan, 6.0], [3.0, np.nan], [4.0, 7.0]])
@@ -182,7 +183,7 @@ def test_a_forecast_is_written_for_every_experiment(opened, capsys, tmp_path):
     assert columns == list(table)
     assert said == {"forecast": str(out), "rows": 8, "warmup": [3, 3], "seed": 5}
     predict_command(Path("run"), ["a.csv"], out, 3, 8, True, False, True)
-    words = "8 rows, of which the outputs of the first 3 are used; seed 5"
+    words = "8 rows; outputs of the first 3 rows are used; seed 5"
     assert capsys.readouterr().out == f"forecast  {out} ({words})\n"
     with pytest.raises(ConfigError, match="which exists already"):
         predict_command(Path("run"), ["a.csv"], out, 3, 8, False, False, True)
@@ -199,7 +200,8 @@ def test_a_forecast_is_never_written_over_its_input(opened, tmp_path):
 def test_an_evaluation_is_of_the_test_part_or_of_other_data(opened, monkeypatch, capsys):
     (run, more), scored = opened, []
     verdict = Verdict("use", (Reason("a", "b"),), "gpssm")
-    scoring = SimpleNamespace(to_json=lambda: {"a": 1}, table=lambda: "the table", verdict=verdict)
+    shown = ["the table", verdict_text(verdict)]
+    scoring = SimpleNamespace(to_json=lambda: {"a": 1}, shown=lambda: shown)
     folder = forecasting.open_folder(Path("run"))
     folder.score = lambda test, quiet: scored.append((test, quiet)) or scoring
     evaluate_command(Path("run"), [], True, True)

@@ -27,7 +27,7 @@ def test_channels_without_names_are_counted_from_one():
 
 
 def test_labels_are_texts_one_for_each_channel():
-    assert labels([7, "flow"], "names", 2) == ("7", "flow")
+    assert labels(["level", "flow"], "names", 2) == ("level", "flow")
     with pytest.raises(DataError, match="names: got 'ab', expected 2 of them, one per entry"):
         labels("ab", "names", 2)  # a text is no list of names, though it has two letters
     with pytest.raises(DataError, match=r"names: got \['a'\], expected 2 of them"):
