@@ -14,6 +14,7 @@ from gpssm.data.io.hdf5 import is_hdf5
 from gpssm.data.io.matlab import collect
 
 OPAQUE = "a MATLAB object"
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
 def objects(*values):
@@ -29,7 +30,7 @@ def test_variables_that_are_no_columns_say_what_they_are(tmp_path):
     content = {
         "y": np.arange(4.0),
         "flags": np.array([True, False, True]),
-        "small": np.arange(3, dtype=np.uint8),
+        **{kind: np.arange(3, dtype=kind) for kind in INTEGERS},
         "text": "level",
         "sparse": scipy.sparse.eye(5).tocsc(),
         "log": {"a": np.arange(3.0), "note": "calm", "deep": {"b": np.arange(2.0)}},
@@ -37,7 +38,7 @@ def test_variables_that_are_no_columns_say_what_they_are(tmp_path):
     }
     scipy.io.savemat(tmp_path / "log.mat", content)
     table = read_table(tmp_path / "log.mat")
-    assert set(table.columns) == {"y", "flags", "small", "log.a", "log.deep.b"}
+    assert set(table.columns) == {"y", "flags", "log.a", "log.deep.b", *INTEGERS}
     assert table.columns["log.deep.b"].tolist() == [0.0, 1.0]
     assert table.refused["text"] == "a text"
     assert table.refused["sparse"] == "a sparse matrix"
@@ -123,7 +124,7 @@ def test_nodes_that_are_no_columns_say_what_they_are(file):
     file["full"].attrs["MATLAB_empty"] = 0
     file["nothing"] = h5py.Empty("f8")
     file["complex"] = np.array([1j, 2.0])
-    file["soft"] = h5py.SoftLink("/log/y")
+    file["log/soft"] = h5py.SoftLink("/log/y")
     file["#refs#/y"] = np.arange(4.0)
     table = table_of(file)
     assert set(table.columns) == {"log.y", "log.flags", "number", "full"}
@@ -133,7 +134,7 @@ def test_nodes_that_are_no_columns_say_what_they_are(file):
         "empty": "an empty array",
         "nothing": "an empty array",
         "complex": "an array of type complex128",
-        "soft": "a link to /log/y, which is not followed",
+        "log.soft": "a link to /log/y, which is not followed",
     }
 
 

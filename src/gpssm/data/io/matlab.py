@@ -35,7 +35,7 @@ def _read_v5(path: Path) -> Table:
     for (name, shape, kind), size in zip(scipy.io.whosmat(path), sizes, strict=False):
         load = partial(_load, path, name)
         if kind in _NUMBERS:
-            variables.append(Variable(path, name, tuple(shape), load))
+            variables.append(Variable(path, name, shape, load))
         elif kind in ("struct", "cell"):
             if fault := oversize(path, f"a structure {name!r}", size):
                 refused[name] = str(fault.given)
