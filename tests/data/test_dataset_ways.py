@@ -159,6 +159,11 @@ def test_a_forecast_has_rows_and_outputs_of_its_experiment(shape):
         data.restore(np.zeros(shape))
 
 
+def test_every_row_may_be_kept():
+    data = Dataset.from_arrays(np.arange(5.0), sampling_time=0.5).decimate(1)
+    assert (data.num_rows, data.sampling_time, data.steps) == (5, 0.5, ("decimate(1)",))
+
+
 def test_only_a_drift_is_a_drift():
     data = Dataset.from_arrays(np.random.default_rng(0).normal(size=40))
     assert not data.has_drift

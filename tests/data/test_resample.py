@@ -258,8 +258,18 @@ def test_nothing_is_known_outside_of_the_samples():
     assert_allclose(made.y[:, 0], [np.nan, np.nan, 2.2, 3.0, np.nan, np.nan], atol=0.21)
     assert_array_equal(np.isnan(made.y[:, 0]), [True, True, False, False, True, True])
     never = resample_rows(times, np.zeros((6, 0)), np.full((6, 1), np.nan), 1.0)
+    assert never.u.shape == (6, 0)
     assert never.y.shape == (6, 1)
     assert np.isnan(never.y).all()
+
+
+def test_three_means_tell_the_line_at_the_ends():
+    """Before the last row the samples end at 1.8."""
+    times, y = np.array([0.0, 1.0, 1.8, 2.2]), np.array([3.0, 4.0, 4.8, np.nan])
+    made = resample_rows(times, np.zeros((4, 0)), y[:, None], 1.0)
+    assert_allclose(made.y[:, 0], [3.0, 4.0, 5.0])
+    made = resample_rows(times[1:], np.zeros((3, 0)), y[1:, None], 1.0)
+    assert_allclose(made.y[:, 0], [4.0, 4.8])  # two means tell none
 
 
 def test_rows_of_an_origin_begin_after_the_first_sample():
@@ -286,6 +296,13 @@ def test_a_thinned_record_keeps_its_times_and_stamps():
     assert slow.test[0].stamps.values.tolist() == [112, 114, 116, 118]  # from 10.5 s on
     assert_allclose(slow.test.restore(slow.test[0].y)[0], [12, 14, 16, 18])
     assert isinstance(slow.resample(4).sampling_time, float)
+
+
+def test_a_part_knows_its_row_though_its_time_is_rounded():
+    """In floating point 3 · 0.7 / 0.7 is less than 3."""
+    assert int(3 * 0.7 / 0.7) == 2
+    data = gd.Dataset.from_arrays(np.arange(9.0), sampling_time=0.7).split_at(3)
+    assert data.resample(0.7).test[0].start == 3
 
 
 def test_data_on_disk_are_refused(tmp_path):
