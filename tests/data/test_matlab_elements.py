@@ -314,3 +314,72 @@ def test_nested_arrays_are_checked_in_their_own_byte_order(tmp_path):
     (tmp_path / "log.mat").write_bytes(array(*parts, inner, order=">"))
     with pytest.raises(ValueError, match=r"an array of shape \(99, 1\) in 64 bytes"):
         declared_sizes(tmp_path / "log.mat")
+
+
+# ---------------------------------------------------------------------- what SciPy is left to judge
+
+
+@pytest.mark.parametrize(
+    ("place", "part", "fits"),
+    [
+        (1, element(5, struct.pack("<2i", 3, 1) + b"??"), True),  # half a side more
+        (1, element(5, b""), True),
+        (1, element(6, struct.pack("<2I", 1000, 1)), True),  # no signed numbers
+        (1, struct.pack("<HHi", 5, 4, 1000), False),  # one side, in the tag
+        (1, struct.pack("<HHi", 5, 3, 1000), True),  # three quarters of one
+        (0, element(1, struct.pack("<I", 5)), False),  # no flags, so that it is not sparse
+        (0, element(5, struct.pack("<I", 5)), False),
+    ],
+)
+def test_sides_are_whole_numbers_after_the_flags(tmp_path, place, part, fits):
+    parts = column([1.0, 2.0, 3.0])
+    if place == 0:
+        parts[1] = element(5, struct.pack("<2i", 1000, 1))
+    parts[place] = part
+    (tmp_path / "log.mat").write_bytes(array(*parts))
+    if fits:
+        assert declared_sizes(tmp_path / "log.mat") == [sum(map(len, parts))]
+    else:
+        with pytest.raises(ValueError, match=r"an array of shape \(1000,( 1)?\) in"):
+            declared_sizes(tmp_path / "log.mat")
+
+
+@pytest.mark.parametrize(
+    ("order", "kind", "size"),
+    [("<", 50, 1), (">", 1050, 1), ("<", 60, 8), (">", 1060, 8), ("<", 10, 4), ("<", 5000, 8)],
+)
+def test_values_of_an_old_file_have_the_size_of_their_type(tmp_path, order, kind, size):
+    """The tens of its type; eight bytes where it is not known."""
+    path = tmp_path / "log.mat"
+    path.write_bytes(struct.pack(f"{order}5i", kind, 3, 2, 0, 2) + b"y\0" + bytes(6 * size))
+    assert declared_sizes(path) == [6 * size]
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="cut off"):
+        declared_sizes(path)
+
+
+def test_packed_arrays_are_found_whatever_the_pieces_they_are_read_in(tmp_path, monkeypatch):
+    """In pieces of four bytes, the checksum at the end of each array is not read."""
+    plain, path = tmp_path / "plain.mat", tmp_path / "log.mat"
+    scipy.io.savemat(plain, EVERYTHING)
+    scipy.io.savemat(path, EVERYTHING, do_compression=True)
+    monkeypatch.setattr("gpssm.data.io.matlab_elements._CHUNK", 4)
+    assert declared_sizes(path) == declared_sizes(plain)
+
+
+def test_a_packed_array_ends_where_its_tag_says(tmp_path):
+    path = tmp_path / "log.mat"
+    content = saved(path, packed=True)
+    size = struct.unpack_from("<I", content, HEADER + 4)[0]
+    path.write_bytes(damage(content, HEADER + 4, size - 20))
+    with pytest.raises(ValueError, match="the file ends in an element"):
+        declared_sizes(path)
+
+
+def test_old_arrays_may_be_empty_and_have_types_up_to_5000(tmp_path):
+    path = tmp_path / "log.mat"
+    path.write_bytes(struct.pack("<5i", 0, 0, 3, 0, 2) + b"y\0")
+    assert declared_sizes(path) == [0]
+    path.write_bytes(struct.pack("<5i", 5001, 1, 1, 0, 2) + b"y\0" + bytes(8))
+    with pytest.raises(ValueError, match="an array of shape"):
+        declared_sizes(path)
