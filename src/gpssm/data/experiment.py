@@ -162,7 +162,7 @@ def _refuse(
     for first, rows in blocks(values):
         bad = is_bad(rows)
         if bad.any():
-            row, channel = (int(i) for i in np.argwhere(bad)[0])
+            row, channel = np.argwhere(bad)[0]
             place = f"row {first + row}, channel {channel} (counted from 0)"
             remedy = "Fill it, or cut the experiment there."
             raise DataError(expected(field, f"{rows[row, channel]} at {place}", wanted, remedy))
