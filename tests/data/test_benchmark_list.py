@@ -97,6 +97,8 @@ def test_a_name_that_is_near_none_is_answered_with_all():
         load_dataset("xyzxyz")
     assert "Nearest" not in str(caught.value)
     assert all(f"'{name}'" in str(caught.value) for name in COUNTS)
+    with pytest.raises(DataError, match=r"Nearest: \['kink', "):
+        load_dataset("kin_of")
 
 
 def test_without_a_seed_a_simulated_set_has_seed_zero():

@@ -8,6 +8,7 @@ import pytest
 
 from gpssm.base.errors import DataError
 from gpssm.data import DataWarning
+from gpssm.data.io.excel import _rows
 from gpssm.data.io.files import read_table
 
 
@@ -82,6 +83,19 @@ def test_a_title_above_the_table_and_empty_cells_in_it(tmp_path):
     table = read_table(path)
     assert list(table.columns) == ["u", "y"]
     assert len(table.columns["y"]) == 4
+
+
+def test_rows_end_with_their_last_value_and_the_sheet_with_its_last_row():
+    class Sheet:
+        def reset_dimensions(self):
+            self.known = True
+
+        def iter_rows(self, values_only):
+            assert self.known
+            assert values_only
+            return iter([(None, 0, None), (None, ""), ("a", "", False, ""), (None,), ()])
+
+    assert _rows(Sheet()) == [(1, [None, 0]), (2, []), (3, ["a", "", False])]
 
 
 def test_sheets_that_unpack_without_end_are_refused(tmp_path, monkeypatch):

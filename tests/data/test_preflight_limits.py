@@ -58,6 +58,11 @@ def test_the_remarks_about_a_channel_in_words():
     ]
 
 
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_divided_by_the_spread_of_zeros():
+    assert texts(np.zeros(ROWS)) == ["y is constant in the training part: leave it out"]
+
+
 def test_the_remarks_about_a_record_in_words():
     assert texts(changed(moving(), [7], np.nan)) == ["the longest gap of an output is 1 row"]
     assert texts(moving(99)) == ["99 rows to train on are few: expect wide prediction intervals"]
@@ -189,6 +194,7 @@ def test_the_change_is_relative_to_the_spread_and_without_the_steady_rise():
     square = np.tile([0.0, 1.0], 25)
     assert checks.change([square, square], 1) == pytest.approx(2.0, rel=1e-3)
     assert checks.change([square], 50) == np.inf
+    assert checks.change([np.where(np.arange(50) % 2, np.nan, 1.0)], 1) == np.inf
 
 
 @pytest.mark.parametrize(("rows", "factor"), [(2000, 20), (1999, None), (5000, 50), (4999, 20)])
