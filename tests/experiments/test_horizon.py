@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiments.horizon import linear, oracles
+from experiments.horizon import beyond, linear, oracles
 from experiments.horizon.plants import PLANTS
 
 
@@ -45,3 +45,19 @@ def test_the_step_response_of_a_plant_is_that_of_its_run():
     response = plant.step_response()
     assert np.all(response[: plant.dead_time + 1] == 0.0)
     assert response[-1] == pytest.approx(gain, rel=1e-4)
+
+
+def test_the_page_of_intervals_has_means_over_the_seeds():
+    def one(rmse, coverage, width):
+        return {"rmse": rmse, "coverage": coverage, "width": width}
+
+    records = {
+        "0": {"inside": one(0.1, 0.9, 1.0), "beyond": one(0.4, 0.5, 2.0)},
+        "1": {"inside": one(0.3, 1.0, 3.0), "beyond": one(0.8, 0.7, 6.0)},
+    }
+    assert "| inside | 0.200 | 0.600 | 0.95 | 0.60 | 2.00 |" in beyond.page({"inside": records})
+
+
+def test_the_spring_hardens_and_twice_the_force_leaves_its_range():
+    (_, inside), (_, outside) = (beyond.simulate(0, 2000, size) for size in (1.0, 2.0))
+    assert 1.3 * np.ptp(inside) < np.ptp(outside) < 2.0 * np.ptp(inside)
