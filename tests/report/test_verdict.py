@@ -164,11 +164,26 @@ def test_without_a_test_part():
     assert not_tested({"more test rows": "gpssm fit x"}).next_step == "gpssm fit x"
 
 
+@pytest.mark.parametrize(
+    ("own", "linear", "learned"),
+    [
+        (1.05, 1.0, True),
+        (1.05 + TINY, 1.0, False),
+        (None, 1.0, True),
+        (9.0, None, True),
+        (np.nan, 1.0, True),
+    ],
+)
+def test_a_model_has_learned_its_own_rows_as_well_as_a_linear_one(own, linear, learned):
+    assert verdict._has_learned(own, linear) == learned
+
+
 def test_every_cause_has_its_next_step():
     commands = {remedy: remedy for remedy in set(verdict._REMEDIES.values())}
     for changes, remedy in (
         ({"rmse": 9.0}, "restart"),
         ({"rmse": 9.0, "outside": {"pump": 0.3}}, "look"),
+        ({"rmse": 9.0, "outside": {"pump": 0.3}, "learned": False}, "restart"),
         ({"coverage": {"level": 0.5}, "outside": {"pump": 0.3}}, "calibrate"),
         ({"coverage": {"y": 0.5}}, "calibrate"),
         ({"innovations": {"y": Whiteness(0.0, 0.9)}}, "more states"),

@@ -80,6 +80,7 @@ class Evidence(NamedTuple):
     innovations: Mapping[str, Whiteness] = {}  # by output
     constant: tuple[str, ...] = ()  # outputs that are constant in training
     finite: bool = True  # all scores of the model
+    learned: bool = True  # the rows that it was trained on, as well as a linear ARX
     label: str = "RMSE"
     unit: str = ""
 
@@ -115,9 +116,13 @@ def decide(evidence: Evidence, commands: Mapping[Remedy, str] | None = None) -> 
 
 
 def _remedy(evidence: Evidence, reasons: Sequence[Reason]) -> Remedy:
-    """That of the first reason; no training helps where the test leaves the training range."""
+    """That of the first reason.
+
+    If the model has learned its own rows, no training helps where the test leaves their range.
+    """
     remedy = _REMEDIES[reasons[0].cause]
-    return "look" if remedy == "restart" and any(_extrapolation(evidence.outside)) else remedy
+    beyond = evidence.learned and any(_extrapolation(evidence.outside))
+    return "look" if remedy == "restart" and beyond else remedy
 
 
 _REMEDIES: dict[str, Remedy] = {
@@ -225,9 +230,15 @@ def gather(
         innovations={name: whiteness([e[:, d] for e in errors]) for name, d in checked.items()},
         constant=tuple(name for name in constant_outputs(train) if name in scored),
         finite=all(np.isfinite(scores["log_likelihood"][d]) for d in evaluation.measured),
+        learned=_has_learned(evaluation.training_rmse, baselines[ARX].training_rmse),
         label="RMSE" if len(names) == 1 else "normalised RMSE of all outputs",
         unit=f" {unit}" if unit else "",
     )
+
+
+def _has_learned(own: float | None, linear: float | None) -> bool:
+    """Whether the error on training rows is not above that of a linear ARX; too few rows: yes."""
+    return own is None or linear is None or not own > WORSE_THAN_LINEAR * linear
 
 
 def whiteness(errors: Series) -> Whiteness:
