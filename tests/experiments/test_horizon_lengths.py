@@ -48,3 +48,4 @@ def test_a_record_is_not_computed_again(tmp_path, monkeypatch):
     study.add_record(path, job.key, {"mean_square": 1.0})
     monkeypatch.setattr(study, "run_job", lambda *_: pytest.fail("computed again"))
     study.compute([job], path, workers=1)
+    assert study.read_json(path) == {"tank": {"default 1000": {"0": {"mean_square": 1.0}}}}

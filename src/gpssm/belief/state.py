@@ -23,7 +23,7 @@ class FilterNoise(NamedTuple):
     """Variances: of the process for each state, of sensor and disturbance for each output.
 
     A disturbance of zero is none: d stays at zero. `function` is a factor of what f and uncertain
-    parameters of the dynamics add to a step: as if drawn anew at every step they are too wide.
+    parameters of the dynamics add to a step: drawn again at every step, they make it too wide.
     """
 
     process: Float[Array, " states"]
